@@ -1,0 +1,1 @@
+//! Placeholder until its step is built.
