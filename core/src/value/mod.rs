@@ -9,7 +9,7 @@ mod read;
 mod shape;
 
 pub use canonical::{canonical, canonical_len, hash, to_value};
-pub use pointer::Pointer;
+pub use pointer::{Pointer, escape, index};
 pub use read::{normalise, read, read_bytes};
 pub use serde_json::{Map, Number, Value};
 pub use shape::{Object, Place};

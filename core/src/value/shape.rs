@@ -1,7 +1,7 @@
 //! Reading a known shape out of a value with exact pointers (J4, J7): graphs, fixtures and
 //! request bodies all go through here, so an unknown member is never dropped silently.
 
-use super::{JsonError, Map, Value};
+use super::{JsonError, Map, Value, pointer::escape};
 use crate::code::Code;
 
 /// A value together with where it stands in its document.
@@ -84,11 +84,7 @@ impl<'v> Place<'v> {
                     k.as_str(),
                     Place {
                         value,
-                        pointer: format!(
-                            "{}/{}",
-                            self.pointer,
-                            k.replace('~', "~0").replace('/', "~1")
-                        ),
+                        pointer: format!("{}/{}", self.pointer, escape(k)),
                     },
                 )
             })
@@ -129,7 +125,7 @@ impl<'v> Object<'v> {
         self.asked.push(name);
         self.members.get(name).map(|value| Place {
             value,
-            pointer: format!("{}/{name}", self.pointer),
+            pointer: format!("{}/{}", self.pointer, escape(name)),
         })
     }
     /// Refuses members that were not asked for: `json.unknown-member`, naming the pointer
@@ -143,11 +139,7 @@ impl<'v> Object<'v> {
             None => Ok(()),
             Some(k) => Err(JsonError {
                 code: Code::JsonUnknownMember,
-                pointer: format!(
-                    "{}/{}",
-                    self.pointer,
-                    k.replace('~', "~0").replace('/', "~1")
-                ),
+                pointer: format!("{}/{}", self.pointer, escape(k)),
                 position: None,
                 detail: format!(
                     "the member {k:?} is not known here; known: {}",
@@ -155,5 +147,44 @@ impl<'v> Object<'v> {
                 ),
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn j4_members_that_nobody_asked_for_are_refused_by_pointer() {
+        let value = json!({"a": {"b": 1, "x/y": 2}});
+        let mut root = Place::root(&value).object().unwrap();
+        let mut inner = root.required("a").unwrap().object().unwrap();
+        assert_eq!(inner.required("b").unwrap().integer().unwrap(), 1);
+        let missing = inner.required("c").unwrap_err();
+        assert_eq!(
+            (missing.code, missing.pointer.as_str()),
+            (Code::JsonMissingMember, "/a")
+        );
+        let unknown = inner.done().unwrap_err();
+        assert_eq!(
+            (unknown.code, unknown.pointer.as_str()),
+            (Code::JsonUnknownMember, "/a/x~1y")
+        );
+        root.done().unwrap();
+    }
+
+    #[test]
+    fn j7_wrong_types_name_the_place() {
+        let value = json!({"a": [1, "x"]});
+        let a = Place::root(&value).object().unwrap().required("a").unwrap();
+        let items = a.array().unwrap();
+        let wrong = items[1].integer().unwrap_err();
+        assert_eq!(
+            (wrong.code, wrong.pointer.as_str()),
+            (Code::JsonWrongType, "/a/1")
+        );
+        assert_eq!(a.object().unwrap_err().pointer, "/a");
+        assert_eq!(items[1].text().unwrap(), "x");
     }
 }
