@@ -11,6 +11,7 @@
 pub mod code;
 pub mod evidence;
 pub mod gate;
+pub mod graph;
 pub mod ids;
 pub mod limits;
 pub mod mapping;
