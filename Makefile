@@ -1,0 +1,9 @@
+# Set-up comes first in every goal: it installs what is missing and is silent when nothing is.
+.PHONY: run test lint web npm setup
+
+run:   ; @scripts/run
+test:  ; @scripts/test
+lint:  ; @scripts/lint
+web:   ; @scripts/web
+npm:   ; @scripts/npm
+setup: ; @scripts/setup test

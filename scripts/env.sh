@@ -1,0 +1,12 @@
+# Sourced by every script: where things live. Builds and tools are kept outside the clone, so
+# that a fresh clone does not build the world again; nothing needs them to be there already.
+cd "$(dirname "$0")/.."
+: "${SLUICEGATE_CACHE:=$HOME/.cache/sluicegate}"
+: "${CARGO_TARGET_DIR:=$SLUICEGATE_CACHE/target}"
+TOOLS=$SLUICEGATE_CACHE/tools
+PATH=$TOOLS/bin:$PATH:$HOME/.cargo/bin
+export CARGO_TARGET_DIR PATH
+
+say() { printf '\n== %s\n' "$*"; }
+die() { printf 'sluicegate: %s\n' "$*" >&2; exit 2; }
+has() { command -v "$1" >/dev/null 2>&1; }
