@@ -8,6 +8,7 @@
 //! document), [`validate`] and [`compile`] (graph → issues and [`plan`]), [`run`] (the run
 //! as a fold of its events), [`simulate`].
 
+pub mod catalogue;
 pub mod code;
 pub mod evidence;
 pub mod gate;
@@ -15,6 +16,8 @@ pub mod graph;
 pub mod ids;
 pub mod limits;
 pub mod mapping;
+pub mod plan;
 pub mod schema;
 pub mod time;
+pub mod validate;
 pub mod value;

@@ -1,6 +1,6 @@
 //! Edges (wire-format.md G6).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::ids::{EdgeId, NodeId};
 use crate::value::{JsonError, Place};
@@ -19,9 +19,9 @@ pub struct Edge {
     pub label: Option<String>,
 }
 
-/// One end of an edge.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "camelCase")]
+/// One end of an edge. A plan and an event store it too, so it can be read by serde.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Endpoint {
     /// The node.
     pub node_id: NodeId,
