@@ -1,10 +1,21 @@
 //! Payload evidence: hashes, redaction and previews (seed A "Payload execution and
 //! evidence"; wire-format.md S5; run-machine.md §2, A6; server.md §7).
+//!
+//! The order is fixed: redact, hash, cut. A cut before redaction could leave half a secret
+//! that no longer matches; a hash before it would let a reader guess secrets by trying.
+
+mod credentials;
+mod cut;
+mod occurrences;
+mod secrets;
+
+pub use secrets::{MARK, Secrets};
 
 use crate::{
     ids::{Hash, PayloadId, SchemaId},
+    limits::Limits,
     schema::Schema,
-    value::Value,
+    value::{Value, canonical, canonical_len},
 };
 use serde::{Deserialize, Serialize};
 
@@ -31,15 +42,19 @@ pub struct Evidence {
     pub reason: Option<Reason>,
 }
 
-/// The five states.
+/// The five states. State and reason together lose nothing: a preview that was cut is
+/// `truncated` whatever else happened to it, and its reason says whether secrets were
+/// replaced too (`secret`) or not (`size-limit`); `redacted` is a whole preview with secrets
+/// replaced. So a reader who sees `truncated` knows that there was more, and one who sees
+/// `secret` knows that not all of what is left is literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// The whole value may be shown.
     Available,
-    /// Secrets were replaced.
+    /// Secrets were replaced, nothing was cut.
     Redacted,
-    /// It was cut to the preview limit.
+    /// It was cut to the preview limit, or left out for want of room (A6).
     Truncated,
     /// Retention removed it.
     Expired,
@@ -51,11 +66,11 @@ pub enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
-    /// A secret was replaced.
+    /// A secret was replaced (and, when the state is `truncated`, the rest was cut).
     Secret,
     /// The reader lacks a scope.
     ScopeDenied,
-    /// It was too large.
+    /// It was too large; nothing in it was secret.
     SizeLimit,
     /// Retention removed it.
     Retention,
@@ -72,41 +87,9 @@ pub struct Made {
     pub preview: Option<Value>,
 }
 
-/// The values that a run must not show (S5): everything found at `writeOnly` places so far.
-#[derive(Debug, Clone, Default)]
-pub struct Secrets {
-    values: Vec<Value>,
-}
-
-impl Secrets {
-    /// Adds what a schema marks `writeOnly` in a value. Trivial values (null, booleans, empty
-    /// strings, empty containers) are not secrets by value; only their place is redacted.
-    pub fn learn(&mut self, schema: &Schema, value: &Value) {
-        let _ = (schema, value, &mut self.values);
-    }
-    /// Whether nothing was learnt.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
-    }
-    /// A text (message, log line) with every secret replaced.
-    #[must_use]
-    pub fn scrub_text(&self, text: &str) -> String {
-        text.to_owned()
-    }
-    /// A value with every secret replaced: `writeOnly` places by `schema` where one is given,
-    /// well-known member names (server.md §7), recognisable credentials, and known secrets by
-    /// value anywhere, inside longer strings too.
-    #[must_use]
-    pub fn redact(&self, schema: Option<&Schema>, value: &Value) -> Value {
-        let _ = schema;
-        value.clone()
-    }
-}
-
 /// Makes evidence of a value: redacted by place and by value, hashed in that form, then cut
-/// to the preview limit (4 KiB canonical); `room` is what the run's previews may still take
-/// (A6), 0 gives `truncated` without preview.
+/// to the preview limit (4 KiB canonical). `room` is what the run's previews may still take
+/// (A6); a payload that [`counted`] does not fit gives `truncated` without preview.
 #[must_use]
 pub fn make(
     payload_id: PayloadId,
@@ -116,19 +99,36 @@ pub fn make(
     secrets: &Secrets,
     room: u64,
 ) -> Made {
-    let _ = (schema, secrets, room);
-    let hash = crate::value::hash(value);
+    let redacted = secrets.redact(Some(schema), value);
+    let text = canonical(&redacted);
+    let original_byte_size = canonical_len(value) as u64;
+    let limit = Limits::ONE_PREVIEW_BYTES;
+    let too_large = text.len() as u64 > limit;
+    let no_room = counted(original_byte_size) > room;
+    let hides = redacted != *value;
+    let hash = Hash::of(text.as_bytes());
+    let preview = match (no_room, too_large) {
+        (true, _) => None,
+        (false, true) => Some(cut::cut(&redacted, usize::try_from(limit).unwrap_or(0))),
+        (false, false) => Some(redacted),
+    };
+    let (state, reason) = match (too_large || no_room, hides) {
+        (true, true) => (State::Truncated, Some(Reason::Secret)),
+        (true, false) => (State::Truncated, Some(Reason::SizeLimit)),
+        (false, true) => (State::Redacted, Some(Reason::Secret)),
+        (false, false) => (State::Available, None),
+    };
     Made {
         evidence: Evidence {
             version: 1,
-            state: State::Available,
+            state,
             payload_id: Some(payload_id),
             schema_id,
             hash: Some(hash),
-            original_byte_size: crate::value::canonical_len(value) as u64,
-            reason: None,
+            original_byte_size,
+            reason,
         },
-        preview: Some(value.clone()),
+        preview,
     }
 }
 
@@ -149,5 +149,5 @@ pub fn absent(schema_id: SchemaId) -> Evidence {
 /// What a payload counts against the run's preview budget (A6).
 #[must_use]
 pub fn counted(original_byte_size: u64) -> u64 {
-    original_byte_size.min(crate::limits::Limits::ONE_PREVIEW_BYTES)
+    original_byte_size.min(Limits::ONE_PREVIEW_BYTES)
 }

@@ -1,8 +1,14 @@
 //! The gate language, version 1 (wire-format.md §5, L1–L6).
+//!
+//! [`Expr::parse`] reads the wire form and judges what can be judged without a value;
+//! [`Expr::evaluate`] decides one input. Evaluation allocates only to report an error.
+
+mod evaluate;
+mod parse;
+mod types;
 
 use crate::{
     code::Code,
-    schema::Schema,
     value::{Pointer, Value},
 };
 use serde::{Deserialize, Serialize};
@@ -39,15 +45,42 @@ pub enum Expr {
     In(Box<(Expr, Expr)>),
 }
 
+/// The operators of L1, as they are written.
+pub const OPERATORS: [&str; 13] = [
+    "literal", "read", "exists", "and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "in",
+];
+
+impl Expr {
+    /// The operator as it is written, one of [`OPERATORS`].
+    #[must_use]
+    pub fn operator(&self) -> &'static str {
+        match self {
+            Self::Literal(_) => "literal",
+            Self::Read(_) => "read",
+            Self::Exists(_) => "exists",
+            Self::And(_) => "and",
+            Self::Or(_) => "or",
+            Self::Not(_) => "not",
+            Self::Eq(_) => "eq",
+            Self::Ne(_) => "ne",
+            Self::Lt(_) => "lt",
+            Self::Le(_) => "le",
+            Self::Gt(_) => "gt",
+            Self::Ge(_) => "ge",
+            Self::In(_) => "in",
+        }
+    }
+}
+
 /// What is wrong with an expression: a code of §8 and where in the expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// `gate.operator-unknown`, `gate.operands`, `gate.type-mismatch`, `gate.path-impossible`
-    /// or `json.pointer-invalid` is reported as `gate.operands`.
+    /// `gate.operator-unknown`, `gate.operands`, `gate.type-mismatch` or
+    /// `gate.path-impossible`. A malformed pointer is `gate.operands`.
     pub code: Code,
-    /// JSON Pointer inside the expression.
+    /// JSON Pointer inside the expression, to the operand that is wrong.
     pub pointer: String,
-    /// What is wrong and what to do.
+    /// What is wrong and what to do. It names operators, pointers and types, never a value.
     pub message: String,
 }
 
@@ -60,24 +93,4 @@ pub struct GateError {
     pub code: Code,
     /// What happened.
     pub message: String,
-}
-
-impl Expr {
-    /// Parses by L1 and judges by L6 what literals and the input's schema alone show. All
-    /// faults are found, sorted by pointer, then code.
-    pub fn parse(expr: &Value, input: Option<&Schema>) -> Result<Self, Vec<Fault>> {
-        let _ = input;
-        serde_json::from_value(expr.clone()).map_err(|e| {
-            vec![Fault {
-                code: Code::GateOperands,
-                pointer: String::new(),
-                message: e.to_string(),
-            }]
-        })
-    }
-    /// Evaluates against the gate's input by L2–L5.
-    pub fn evaluate(&self, input: &Value) -> Result<bool, GateError> {
-        let _ = input;
-        Ok(true)
-    }
 }

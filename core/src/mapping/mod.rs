@@ -1,9 +1,16 @@
 //! Bindings and templates (wire-format.md §4, M1–M5).
+//!
+//! A template is scanned once, when the graph is compiled; what a run inserts is never
+//! scanned again, so a value that looks like a token stays a value (M3).
+
+mod template;
+
+pub use template::{Fault, Token, compile_template, render_template, scan};
 
 use crate::{
     code::Code,
     ids::NodeId,
-    value::{Pointer, Value},
+    value::{Map, Pointer, Value},
 };
 use serde::{Deserialize, Serialize};
 
@@ -90,32 +97,6 @@ pub trait Sources {
     fn platform(&self, variable: Platform) -> String;
 }
 
-/// What is wrong with a template.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// `template.syntax`, `template.variable-unknown` or `template.variable-unused`.
-    pub code: Code,
-    /// The variable's name or what stands in the malformed token.
-    pub name: String,
-    /// What is wrong and what to do.
-    pub message: String,
-}
-
-/// A scanned template: text and variable names in turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Token {
-    /// Text as it is.
-    Text(String),
-    /// `{{ name }}`.
-    Variable(String),
-}
-
-/// Scans a template once (M3): tokens `{{ name }}`, `{{{{` for a literal `{{`. Every fault
-/// is reported.
-pub fn scan(template: &str) -> Result<Vec<Token>, Vec<Fault>> {
-    Ok(vec![Token::Text(template.to_owned())])
-}
-
 /// How a value goes into a template or an agent's text input (M3, M5): a string as it is,
 /// everything else in canonical form.
 #[must_use]
@@ -136,10 +117,79 @@ pub struct MappingError {
     pub message: String,
 }
 
-/// Builds a node's input from nothing but the mappings (M1), in order of target pointer.
+/// Builds a node's input from nothing but the mappings (M1), in order of target pointer, so
+/// the first missing source in that order is the one reported. An empty list, which a run
+/// does not build from, gives an empty object.
+///
+/// Targets do not overlap in a compiled plan; were it otherwise, the later one would win.
 pub fn build(mappings: &[Mapping], sources: &impl Sources) -> Result<Value, MappingError> {
-    let _ = (mappings, sources);
-    Ok(Value::Null)
+    let mut ordered: Vec<_> = mappings.iter().collect();
+    ordered.sort_by(|a, b| a.target.cmp(&b.target));
+    let mut input = Value::Object(Map::new());
+    for mapping in ordered {
+        *place(&mut input, &mapping.target) = mapping.binding.resolve(sources)?;
+    }
+    Ok(input)
+}
+
+/// The place of a target, with the objects on the way created.
+fn place<'v>(whole: &'v mut Value, target: &Pointer) -> &'v mut Value {
+    target.tokens().iter().fold(whole, |at, token| {
+        if !at.is_object() {
+            *at = Value::Object(Map::new());
+        }
+        match at {
+            Value::Object(members) => members.entry(token.as_str()).or_insert(Value::Null),
+            other => other,
+        }
+    })
+}
+
+impl Binding {
+    /// The value that goes to the target.
+    pub fn resolve(&self, sources: &impl Sources) -> Result<Value, MappingError> {
+        match self {
+            Self::Literal { value } => Ok(value.clone()),
+            Self::Path(source) => source.read(sources).cloned(),
+            Self::Template { parts } => render(parts, sources).map(Value::String),
+        }
+    }
+}
+
+impl Source {
+    /// The value at this place; `mapping.source-missing` when the port did not emit in this
+    /// run or its envelope has nothing there.
+    pub fn read<'v>(&self, sources: &'v impl Sources) -> Result<&'v Value, MappingError> {
+        let missing = |message: String| MappingError {
+            code: Code::MappingSourceMissing,
+            message,
+        };
+        let (node, port) = (&self.node_id, self.port.as_str());
+        let envelope = sources.envelope(node, port).ok_or_else(|| {
+            missing(format!(
+                "node {node} did not emit on port {port} in this run"
+            ))
+        })?;
+        self.pointer.read(envelope).ok_or_else(|| {
+            let pointer = self.pointer.to_string();
+            missing(format!(
+                "what node {node} emitted on port {port} has nothing at {pointer:?}"
+            ))
+        })
+    }
+}
+
+/// The text of a compiled template. Values go in by [`text_of`] and are not scanned (M3).
+pub fn render(parts: &[Part], sources: &impl Sources) -> Result<String, MappingError> {
+    let mut text = String::new();
+    for part in parts {
+        match part {
+            Part::Text(literal) => text.push_str(literal),
+            Part::Path(source) => text.push_str(&text_of(source.read(sources)?)),
+            Part::Platform(variable) => text.push_str(&sources.platform(*variable)),
+        }
+    }
+    Ok(text)
 }
 
 /// Whether a target pointer may be written (M1): no segment is all digits or `-`.

@@ -1,0 +1,267 @@
+//! What a run must not show, and taking it out of values and texts (S5; server.md §7).
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    ops::Range,
+    sync::OnceLock,
+};
+
+use super::{credentials, occurrences::Occurrences};
+use crate::{
+    schema::Schema,
+    value::{Map, Pointer, Value, canonical},
+};
+
+/// What stands in the place of a secret.
+pub const MARK: &str = "***";
+
+/// How often JSON text may stand inside JSON text before an escaped secret is not known
+/// any more.
+const ESCAPES: usize = 3;
+
+/// The values that a run must not show (S5): everything found at `writeOnly` places so far.
+/// The same values learnt in any order hide the same things.
+#[derive(Clone, Default)]
+pub struct Secrets {
+    texts: BTreeSet<String>,
+    /// Secret numbers by their bits; normalised numbers that are equal have equal bits.
+    numbers: BTreeSet<u64>,
+    search: OnceLock<Occurrences>,
+}
+
+/// Counts only: secrets must not reach a log through a debug print.
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secrets")
+            .field("texts", &self.texts.len())
+            .field("numbers", &self.numbers.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for Secrets {
+    fn eq(&self, other: &Self) -> bool {
+        self.texts == other.texts && self.numbers == other.numbers
+    }
+}
+
+impl Secrets {
+    /// Adds what a schema marks `writeOnly` in a value. Trivial values (null, booleans, empty
+    /// strings, empty containers) are not secrets by value; only their place is redacted. Of
+    /// a container every string and number in it is a secret, since a mapping can carry a
+    /// part of it elsewhere.
+    pub fn learn(&mut self, schema: &Schema, value: &Value) {
+        if !schema.holds_secret() {
+            return;
+        }
+        for (_, secret) in schema.secrets(value) {
+            self.add(secret);
+        }
+        self.search = OnceLock::new();
+    }
+
+    fn add(&mut self, secret: &Value) {
+        match secret {
+            Value::Null | Value::Bool(_) => {}
+            Value::Number(number) => self.numbers.extend(number.as_f64().map(bits)),
+            Value::String(text) => self.add_text(text),
+            Value::Array(items) => items.iter().for_each(|item| self.add(item)),
+            Value::Object(members) => members.values().for_each(|member| self.add(member)),
+        }
+    }
+
+    /// A text, and as it looks when JSON text that holds it stands inside a string.
+    fn add_text(&mut self, text: &str) {
+        let mut form = text.to_owned();
+        for _ in 0..=ESCAPES {
+            let quoted = canonical(&Value::String(form.clone()));
+            let escaped = quoted
+                .strip_prefix('"')
+                .and_then(|rest| rest.strip_suffix('"'))
+                .unwrap_or(&quoted)
+                .to_owned();
+            if form.is_empty() || !self.texts.insert(form) {
+                return;
+            }
+            form = escaped;
+        }
+    }
+
+    /// Whether nothing was learnt.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty() && self.numbers.is_empty()
+    }
+
+    /// A text (message, log line) with every secret and every recognisable credential
+    /// replaced by [`MARK`]. Secret strings are found anywhere; a secret number only where
+    /// it stands as a whole number, or a secret 1 would take the ones out of every text.
+    #[must_use]
+    pub fn scrub_text(&self, text: &str) -> String {
+        self.scrubbed(text).unwrap_or_else(|| text.to_owned())
+    }
+
+    /// The scrubbed text; `None` when there is nothing to hide.
+    fn scrubbed(&self, text: &str) -> Option<String> {
+        let mut hidden: Vec<Range<usize>> = Vec::new();
+        let mut hide = |range| hidden.push(range);
+        credentials::find(text, &mut hide);
+        self.search
+            .get_or_init(|| Occurrences::of(self.texts.iter().map(String::as_str)))
+            .find(text, &mut hide);
+        if !self.numbers.is_empty() {
+            numbers(text, |range, number| {
+                if self.numbers.contains(&bits(number)) {
+                    hide(range);
+                }
+            });
+        }
+        if hidden.is_empty() {
+            return None;
+        }
+        hidden.sort_by_key(|range| (range.start, range.end));
+        let (mut scrubbed, mut hidden_to) = (String::new(), None);
+        for range in hidden {
+            // A range that overlaps or touches the one before continues it: one mark for both.
+            if hidden_to.is_none_or(|end| range.start > end) {
+                let shown = hidden_to.unwrap_or(0)..range.start;
+                scrubbed.push_str(text.get(shown).unwrap_or_default());
+                scrubbed.push_str(MARK);
+            }
+            hidden_to = hidden_to.max(Some(range.end));
+        }
+        scrubbed.push_str(text.get(hidden_to.unwrap_or(0)..).unwrap_or_default());
+        Some(scrubbed)
+    }
+
+    /// A value with every secret replaced: `writeOnly` places by `schema` where one is given,
+    /// well-known member names (server.md §7), recognisable credentials, and known secrets by
+    /// value anywhere, inside longer strings and in member names too.
+    #[must_use]
+    pub fn redact(&self, schema: Option<&Schema>, value: &Value) -> Value {
+        let mut redacted = value.clone();
+        if let Some(schema) = schema.filter(|schema| schema.holds_secret()) {
+            for (place, _) in schema.secrets(value) {
+                replace(&mut redacted, &place);
+            }
+        }
+        self.hide(&mut redacted);
+        redacted
+    }
+
+    fn hide(&self, value: &mut Value) {
+        match value {
+            Value::Null | Value::Bool(_) => {}
+            Value::Number(number) => {
+                if number
+                    .as_f64()
+                    .is_some_and(|n| self.numbers.contains(&bits(n)))
+                {
+                    *value = Value::from(MARK);
+                }
+            }
+            Value::String(text) => {
+                if let Some(scrubbed) = self.scrubbed(text) {
+                    *text = scrubbed;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.hide(item)),
+            Value::Object(members) => {
+                for (name, member) in members.iter_mut() {
+                    if credentials::is_secret_name(name) {
+                        *member = Value::from(MARK);
+                    } else {
+                        self.hide(member);
+                    }
+                }
+                self.hide_names(members);
+            }
+        }
+    }
+
+    /// Member names may hold secrets as well. Names that become equal are numbered in order,
+    /// so that no member is lost.
+    fn hide_names(&self, members: &mut Map<String, Value>) {
+        let renamed: Vec<_> = members
+            .keys()
+            .filter_map(|name| Some((name.clone(), self.scrubbed(name)?)))
+            .collect();
+        let mut times = BTreeMap::new();
+        for (name, scrubbed) in renamed {
+            let Some(member) = members.remove(&name) else {
+                continue;
+            };
+            let count = times.entry(scrubbed.clone()).or_insert(0_usize);
+            let fresh = loop {
+                *count += 1;
+                let candidate = if *count == 1 {
+                    scrubbed.clone()
+                } else {
+                    format!("{scrubbed} ({count})")
+                };
+                if !members.contains_key(&candidate) {
+                    break candidate;
+                }
+            };
+            members.insert(fresh, member);
+        }
+    }
+}
+
+/// A number as a key of a set: `-0` is `0`.
+fn bits(number: f64) -> u64 {
+    (number + 0.0).to_bits()
+}
+
+/// Puts the mark at a place. A place inside one that was replaced already is gone.
+fn replace(value: &mut Value, place: &Pointer) {
+    let found = place.tokens().iter().try_fold(value, |at, token| match at {
+        Value::Object(members) => members.get_mut(token),
+        Value::Array(items) => items.get_mut(token.parse::<usize>().ok()?),
+        _ => None,
+    });
+    if let Some(found) = found {
+        *found = Value::from(MARK);
+    }
+}
+
+/// The numbers that stand in a text, each as far as JSON's grammar goes. A sign counts only
+/// as a second reading: `a-5` may mean 5 or −5.
+fn numbers(text: &str, mut found: impl FnMut(Range<usize>, f64)) {
+    let bytes = text.as_bytes();
+    let digits = |from: usize| {
+        let rest = bytes.get(from..).unwrap_or_default();
+        from + rest.iter().take_while(|b| b.is_ascii_digit()).count()
+    };
+    let mut at = 0;
+    while at < bytes.len() {
+        let mut end = digits(at);
+        if end == at {
+            at += 1;
+            continue;
+        }
+        if bytes.get(end) == Some(&b'.') {
+            let fraction = digits(end + 1);
+            if fraction > end + 1 {
+                end = fraction;
+            }
+        }
+        if matches!(bytes.get(end), Some(b'e' | b'E')) {
+            let signed = matches!(bytes.get(end + 1), Some(b'+' | b'-'));
+            let from = end + 1 + usize::from(signed);
+            let exponent = digits(from);
+            if exponent > from {
+                end = exponent;
+            }
+        }
+        if let Some(Ok(number)) = text.get(at..end).map(str::parse::<f64>) {
+            found(at..end, number);
+            let before = at.checked_sub(1);
+            if let Some(sign) = before.filter(|i| bytes.get(*i) == Some(&b'-')) {
+                found(sign..end, -number);
+            }
+        }
+        at = end;
+    }
+}
