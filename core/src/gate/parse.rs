@@ -5,7 +5,7 @@ use crate::{
     code::Code,
     limits::Limits,
     schema::{Reach, Schema},
-    value::{Pointer, Value},
+    value::{Pointer, Value, escape},
 };
 
 impl Expr {
@@ -139,7 +139,7 @@ impl Parser<'_> {
                 Some(operator) => found = Some((operator, argument)),
                 None => self.fault(
                     Code::GateOperatorUnknown,
-                    &format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")),
+                    &format!("{at}/{}", escape(name)),
                     format!(
                         "this operator is not known; known: {}",
                         OPERATORS.join(", ")
