@@ -1,1 +1,1 @@
-//! Placeholder until its step is built.
+//! The suites that cross crates (architecture.md "Tests") and what they share.

@@ -8,7 +8,7 @@ use crate::{code::Code, ids::Hash};
 /// The canonical text by RFC 8785 (J2): members sorted by UTF-16 code units, the number
 /// text of ECMAScript, no white space, the shortest escapes.
 ///
-/// Recursion follows the nesting of the value, which [`super::read`] and
+/// Recursion follows the nesting of the value, which [`super::read()`] and
 /// [`super::normalise`] bound by J4.
 #[must_use]
 pub fn canonical(value: &Value) -> String {

@@ -1,6 +1,6 @@
 //! I-JSON values: reading, canonical form, pointers, hashes (wire-format.md §1, J1–J7).
 //!
-//! A [`Value`] that came through [`read`] is *normalised*: a number whose value is an
+//! A [`Value`] that came through [`read()`] is *normalised*: a number whose value is an
 //! integer is held as an integer and `-0` as `0`. So `==` on values is equality by J5.
 
 mod canonical;
