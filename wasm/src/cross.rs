@@ -17,6 +17,14 @@ pub(crate) fn from_js(from: &JsValue) -> Result<Value, Refusal> {
     Ok(value)
 }
 
+/// As [`from_js`], of a value that must be an object.
+pub(crate) fn object_from_js(from: &JsValue) -> Result<Map<String, Value>, Refusal> {
+    match from_js(from)? {
+        Value::Object(members) => Ok(members),
+        _ => Err(refuse(Code::JsonWrongType, &[], "an object is needed here")),
+    }
+}
+
 /// A JavaScript string as a text of ours; half a surrogate pair is refused, not replaced.
 pub(crate) fn text_from_js(from: &JsValue) -> Result<String, Refusal> {
     let text = from

@@ -5,10 +5,11 @@
 mod cross;
 mod refusal;
 
-use cross::{from_js, text_from_js, to_js};
+use cross::{from_js, object_from_js, text_from_js, to_js};
 use refusal::Refusal;
 use serde_json::json;
 use sluicegate_core::gate::Expr;
+use sluicegate_core::mapping;
 use sluicegate_core::schema::{Compatibility, Schema, compare};
 use sluicegate_core::value::{self, Pointer};
 use wasm_bindgen::prelude::*;
@@ -119,6 +120,17 @@ pub fn evaluate_gate(
 ) -> Result<bool, JsValue> {
     let expr = Expr::parse(&from_js(expr)?, None).map_err(Refusal::first)?;
     Ok(expr.evaluate(&from_js(input)?).map_err(Refusal::from)?)
+}
+
+/// The text of a template whose variables are given by name (M3).
+#[wasm_bindgen(js_name = renderTemplate)]
+pub fn render_template(
+    #[wasm_bindgen(unchecked_param_type = "string")] template: &JsValue,
+    #[wasm_bindgen(unchecked_param_type = "{ [name: string]: Json }")] variables: &JsValue,
+) -> Result<String, JsValue> {
+    let variables = object_from_js(variables)?;
+    let text = mapping::render_template(&text_from_js(template)?, &variables);
+    Ok(text.map_err(Refusal::first)?)
 }
 
 /// A schema of the subset; the first fault is thrown.

@@ -3,6 +3,7 @@
 
 use sluicegate_core::code::Code;
 use sluicegate_core::gate::{self, GateError};
+use sluicegate_core::mapping;
 use sluicegate_core::schema;
 use sluicegate_core::value::JsonError;
 use wasm_bindgen::JsValue;
@@ -55,6 +56,16 @@ impl From<gate::Fault> for Refusal {
             code: fault.code,
             message: fault.message,
             pointer: Some(fault.pointer),
+        }
+    }
+}
+
+impl From<mapping::Fault> for Refusal {
+    fn from(fault: mapping::Fault) -> Self {
+        Self {
+            code: fault.code,
+            message: fault.message,
+            pointer: None,
         }
     }
 }
