@@ -8,6 +8,7 @@
 //! document), [`validate`] and [`compile`] (graph → issues and [`plan`]), [`run`] (the run
 //! as a fold of its events), [`simulate`].
 
+pub mod actor;
 pub mod catalogue;
 pub mod code;
 pub mod evidence;
@@ -17,6 +18,7 @@ pub mod ids;
 pub mod limits;
 pub mod mapping;
 pub mod plan;
+pub mod run;
 pub mod schema;
 pub mod time;
 pub mod validate;

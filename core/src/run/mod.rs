@@ -1,0 +1,88 @@
+//! The run machine, version 1: a run is a fold of its events (run-machine.md).
+//!
+//! Four functions are the only way that a run changes or is shown (§1): [`Run::apply`]
+//! folds one event, [`decide`] turns a command into events, [`effects`] names what is owed
+//! to the world, [`project`] gives the rows that readers see.
+
+mod event;
+
+pub use event::{
+    Acknowledgement, AttemptKey, AttemptStatus, CancelAnswer, CancelAnswered, ChildKind,
+    ChildWaiting, Claimed, Classification, Cost, CostRollup, EdgeSettled, EdgeState, Ended, Event,
+    EventError, Failed, LateIgnored, Mode, NodeCancelRequested, NodeReady, NodeSkipped, Payload,
+    PayloadKind, PriorLease, Queued, Recovered, RecoveryReason, RetentionApplied, RetentionPolicy,
+    RetiredPayload, RetryScheduled, RetryStarted, RollupState, RunCancelRequested, RunCancelled,
+    Settled, SettledSource, SkipReason, Started, Succeeded, Usage, UsageRollup, WorkflowReference,
+};
+
+mod command;
+mod effect;
+mod projection;
+mod rollup;
+mod state;
+
+pub use command::{
+    ChildOutcome, ChildResult, Command, Decision, Envelopes, Lease, NewPayload, Queue, Refusal,
+    Time,
+};
+pub use effect::{CancelChild, Effect, Observe, Start, Wake, effects};
+pub use event::EVENT_SCHEMA_VERSION;
+pub use projection::{
+    AttemptRow, AttemptRowStatus, EdgeRow, NodeRow, RetryRow, Rows, RunRow, project,
+};
+pub use state::{
+    Attempt, Child, ChildCancellation, EdgeFact, End, Failure, Moment, NodeState, NodeStatus,
+    PayloadFact, Retry, Run, RunStatus,
+};
+
+use crate::code::Code;
+use crate::ids::PayloadId;
+use crate::plan::Plan;
+
+/// An event that does not follow from the ones before it: the log is damaged, or was
+/// written by something else. Nothing is guessed (A9).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("event {sequence}: {detail}")]
+pub struct Corrupt {
+    /// `WORKFLOW_EVENT_TRANSITION_INVALID` or `WORKFLOW_EVENT_SCHEMA_UNSUPPORTED`.
+    pub code: Code,
+    /// The event.
+    pub sequence: u64,
+    /// What does not fit.
+    pub detail: String,
+}
+
+impl Run {
+    /// Folds one event: the only way that a run changes.
+    ///
+    /// # Errors
+    /// [`Corrupt`] for an event that is not legal here; the run is then as it was.
+    pub fn apply(&mut self, plan: &Plan, event: &Event) -> Result<(), Corrupt> {
+        let _ = (plan, event);
+        Ok(())
+    }
+}
+
+/// What follows from a command. The run itself is not changed: a caller applies the
+/// events once they are durable.
+///
+/// # Errors
+/// [`Refusal`]: nothing was decided.
+pub fn decide(
+    plan: &Plan,
+    run: &Run,
+    envelopes: &Envelopes,
+    time: Time<'_>,
+    command: Command,
+) -> Result<Decision, Refusal> {
+    let _ = (plan, run, envelopes, time, command);
+    Err(Refusal::Stale)
+}
+
+/// The payloads that the next decision wants: what it reads, and every payload whose schema
+/// holds a `writeOnly` place, so that a worker can scrub after a takeover (S5).
+#[must_use]
+pub fn needs(plan: &Plan, run: &Run) -> Vec<PayloadId> {
+    let _ = (plan, run);
+    Vec::new()
+}
