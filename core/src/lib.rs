@@ -9,6 +9,7 @@
 //! as a fold of its events), [`simulate`].
 
 pub mod actor;
+pub mod api;
 pub mod catalogue;
 pub mod code;
 pub mod evidence;

@@ -1,0 +1,72 @@
+//! What the types of the API must keep (api.md; wire-format.md J4, J7).
+
+use serde_json::json;
+
+use super::*;
+use crate::code::Code;
+
+#[test]
+fn j4_a_body_with_a_tenant_or_actor_is_refused_by_pointer() {
+    for name in ["tenantId", "actor", "origin", "permissions"] {
+        let mut body = json!({"workflowKey": "a", "input": null, "idempotencyKey": "k"});
+        EnqueueRequest::read(&body).unwrap();
+        body[name] = json!("x");
+        let error = EnqueueRequest::read(&body).unwrap_err();
+        assert_eq!(error.code, Code::JsonUnknownMember);
+        assert_eq!(error.pointer, format!("/{name}"));
+        assert_eq!(Problem::refused(&error).code, Code::RequestMalformed);
+    }
+}
+
+#[test]
+fn j7_the_place_of_a_refusal_chooses_the_code() {
+    let refusal = |pointer: &str| crate::value::JsonError {
+        code: Code::JsonNumberRange,
+        pointer: pointer.to_owned(),
+        position: None,
+        detail: String::new(),
+    };
+    for (pointer, code) in [
+        ("/input", Code::WorkflowInputInvalid),
+        ("/input/a", Code::WorkflowInputInvalid),
+        ("/graph/nodes/0", Code::WorkflowGraphInvalid),
+        ("/inputs", Code::RequestMalformed),
+        ("/fixtures/nodes", Code::RequestMalformed),
+        ("", Code::RequestMalformed),
+    ] {
+        assert_eq!(refusal_code(&refusal(pointer)), code, "{pointer}");
+    }
+}
+
+#[test]
+fn a_null_preview_is_a_value_and_an_absent_one_is_not() {
+    let evidence = json!({"version": 1, "state": "available", "schemaId": "std.any",
+        "originalByteSize": 4, "payloadId": "input"});
+    let absent: PayloadView = serde_json::from_value(evidence.clone()).unwrap();
+    assert_eq!(absent.preview, None);
+    let mut with_null = evidence;
+    with_null["preview"] = json!(null);
+    let null: PayloadView = serde_json::from_value(with_null.clone()).unwrap();
+    assert_eq!(null.preview, Some(Value::Null));
+    assert_eq!(serde_json::to_value(&null).unwrap(), with_null);
+}
+
+#[test]
+fn an_event_keeps_its_members_beside_those_of_the_server() {
+    let wire = json!({"tenantId": "default", "runId": "r", "eventId": "r:2", "sequence": 2,
+        "type": "node.ready", "schemaVersion": 1, "payload": {"nodeId": "in"},
+        "recordedAt": 7});
+    let event: RunEvent = serde_json::from_value(wire.clone()).unwrap();
+    assert_eq!(event.event.sequence, 2);
+    assert_eq!(serde_json::to_value(&event).unwrap(), wire);
+}
+
+#[test]
+fn a_simulation_names_a_graph_or_a_workflow_and_never_both() {
+    let graph = json!({"graph": {}, "input": 1, "fixtures": {}});
+    let read = SimulateRequest::read(&graph).unwrap();
+    assert_eq!(serde_json::to_value(&read).unwrap(), graph);
+    let both = json!({"graph": {}, "workflowKey": "a", "input": 1, "fixtures": {}});
+    let error = SimulateRequest::read(&both).unwrap_err();
+    assert_eq!(error.pointer, "/workflowKey");
+}
