@@ -7,6 +7,9 @@ mod evaluate;
 mod parse;
 mod types;
 
+#[cfg(test)]
+mod tests;
+
 use crate::{
     code::Code,
     value::{Pointer, Value},

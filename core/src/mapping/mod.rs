@@ -4,6 +4,8 @@
 //! scanned again, so a value that looks like a token stays a value (M3).
 
 mod template;
+#[cfg(test)]
+mod tests;
 
 pub use template::{Fault, Token, compile_template, render_template, scan};
 
