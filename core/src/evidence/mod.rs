@@ -8,6 +8,8 @@ mod credentials;
 mod cut;
 mod occurrences;
 mod secrets;
+#[cfg(test)]
+mod tests;
 
 pub use secrets::{MARK, Secrets};
 

@@ -56,9 +56,14 @@ impl Secrets {
             return;
         }
         for (_, secret) in schema.secrets(value) {
-            self.add(secret);
+            self.learn_value(secret);
         }
+    }
+
+    /// Adds one value that is secret as a whole.
+    pub(super) fn learn_value(&mut self, secret: &Value) {
         self.search = OnceLock::new();
+        self.add(secret);
     }
 
     fn add(&mut self, secret: &Value) {
