@@ -112,6 +112,27 @@ text_ids! {
     WorkerId;
 }
 
+/// One end of an edge. A plan and an event store it too, so it can be read by serde.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Endpoint {
+    /// The node.
+    pub node_id: NodeId,
+    /// Its port.
+    pub port: String,
+}
+
+impl Endpoint {
+    /// An end at a node's port.
+    #[must_use]
+    pub fn new(node_id: impl Into<NodeId>, port: impl Into<String>) -> Self {
+        Self {
+            node_id: node_id.into(),
+            port: port.into(),
+        }
+    }
+}
+
 /// A permission such as `workflows.runs.execute`.
 pub type Permission = String;
 

@@ -1,8 +1,8 @@
 //! Edges (wire-format.md G6).
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::ids::{EdgeId, NodeId};
+use crate::ids::{EdgeId, Endpoint};
 use crate::value::{JsonError, Place};
 
 /// A connection from an output port to an input port.
@@ -19,23 +19,13 @@ pub struct Edge {
     pub label: Option<String>,
 }
 
-/// One end of an edge. A plan and an event store it too, so it can be read by serde.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Endpoint {
-    /// The node.
-    pub node_id: NodeId,
-    /// Its port.
-    pub port: String,
-}
-
 impl Edge {
     pub(super) fn read(place: &Place<'_>) -> Result<Self, JsonError> {
         let mut object = place.object()?;
         let edge = Self {
             id: object.required("id")?.text()?.into(),
-            source: Endpoint::read(&object.required("source")?)?,
-            target: Endpoint::read(&object.required("target")?)?,
+            source: read_endpoint(&object.required("source")?)?,
+            target: read_endpoint(&object.required("target")?)?,
             label: super::node::optional_text(object.optional("label"))?,
         };
         object.done()?;
@@ -43,23 +33,12 @@ impl Edge {
     }
 }
 
-impl Endpoint {
-    /// An end at a node's port.
-    #[must_use]
-    pub fn new(node_id: impl Into<NodeId>, port: impl Into<String>) -> Self {
-        Self {
-            node_id: node_id.into(),
-            port: port.into(),
-        }
-    }
-
-    fn read(place: &Place<'_>) -> Result<Self, JsonError> {
-        let mut object = place.object()?;
-        let endpoint = Self {
-            node_id: object.required("nodeId")?.text()?.into(),
-            port: object.required("port")?.text()?.to_owned(),
-        };
-        object.done()?;
-        Ok(endpoint)
-    }
+fn read_endpoint(place: &Place<'_>) -> Result<Endpoint, JsonError> {
+    let mut object = place.object()?;
+    let endpoint = Endpoint {
+        node_id: object.required("nodeId")?.text()?.into(),
+        port: object.required("port")?.text()?.to_owned(),
+    };
+    object.done()?;
+    Ok(endpoint)
 }

@@ -16,7 +16,8 @@ use serde::Serialize;
 use crate::ids::{Hash, NodeId, SchemaId};
 use crate::value::{self, JsonError, Place, Value};
 
-pub use edge::{Edge, Endpoint};
+pub use crate::ids::Endpoint;
+pub use edge::Edge;
 pub use kind::{
     ActionNode, ActionReference, AgentNode, AgentReference, Backoff, Binding, Direction,
     FailurePolicy, GateNode, Kind, Logic, Mapping, MergeNode, NodeType, OutputNode, PathBinding,

@@ -1,0 +1,200 @@
+//! The 21 events of a run and their payloads (run-machine.md §2, D1–D4; seed A "Event
+//! envelope and catalog"). A stored format: golden files keep it loading for ever.
+
+mod ending;
+mod payload;
+
+use serde::{Deserialize, Serialize};
+
+use crate::code::Code;
+use crate::time::{Instant, Millis};
+use crate::value::Value;
+
+pub use ending::*;
+pub use payload::*;
+
+/// One durable fact about a run.
+///
+/// The core's own form is `{sequence, type, schemaVersion, payload, virtualOffsetMs?}`; a
+/// server adds `recordedAt` (and, around it, the tenant, the run and an event id).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// From 1, without gaps.
+    pub sequence: u64,
+    /// What happened.
+    pub payload: Payload,
+    /// When the evidence was persisted; none in the core's own simulation.
+    pub recorded_at: Option<Instant>,
+    /// Offset from the start of a simulation; none in live runs.
+    pub virtual_offset_ms: Option<Millis>,
+}
+
+/// Why a stored event cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("event {sequence}: {detail}")]
+pub struct EventError {
+    /// `WORKFLOW_EVENT_SCHEMA_UNSUPPORTED` for an unknown type or version,
+    /// `WORKFLOW_EVENT_TRANSITION_INVALID` for a payload that is not of its type.
+    pub code: Code,
+    /// The event's sequence, 0 where even that cannot be read.
+    pub sequence: u64,
+    /// What is wrong.
+    pub detail: String,
+}
+
+macro_rules! events {
+    ($($name:literal => $variant:ident($body:ty),)*) => {
+        /// The type and payload of an event.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "type", content = "payload")]
+        pub enum Payload {
+            $(#[doc = concat!("`", $name, "`")] #[serde(rename = $name)] $variant($body),)*
+        }
+
+        impl Payload {
+            /// All types, in the order of the catalogue.
+            pub const TYPES: &'static [&'static str] = &[$($name,)*];
+
+            /// The event's type.
+            #[must_use]
+            pub fn type_name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)* }
+            }
+        }
+    };
+}
+
+events! {
+    "run.queued" => RunQueued(Box<Queued>),
+    "run.claimed" => RunClaimed(Claimed),
+    "run.recovered" => RunRecovered(Recovered),
+    "node.ready" => NodeReady(NodeReady),
+    "node.attempt.started" => AttemptStarted(Started),
+    "node.child.waiting" => ChildWaiting(ChildWaiting),
+    "node.attempt.settled" => AttemptSettled(Box<Settled>),
+    "node.retry.scheduled" => RetryScheduled(RetryScheduled),
+    "node.retry.started" => RetryStarted(RetryStarted),
+    "node.skipped" => NodeSkipped(NodeSkipped),
+    "edge.settled" => EdgeSettled(EdgeSettled),
+    "run.cancel.requested" => RunCancelRequested(RunCancelRequested),
+    "node.cancel.requested" => NodeCancelRequested(NodeCancelRequested),
+    "node.cancel.acknowledged" => NodeCancelAcknowledged(CancelAnswered),
+    "node.cancel.not-acknowledged" => NodeCancelNotAcknowledged(CancelAnswered),
+    "node.result.late-ignored" => LateIgnored(LateIgnored),
+    "payload.retention.applied" => RetentionApplied(RetentionApplied),
+    "run.succeeded" => RunSucceeded(Box<Succeeded>),
+    "run.failed" => RunFailed(Box<Failed>),
+    "run.refused" => RunRefused(Box<Failed>),
+    "run.cancelled" => RunCancelled(Box<RunCancelled>),
+}
+
+/// The wire form, before the payload is known to be of its type.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Wire {
+    sequence: u64,
+    #[serde(rename = "type")]
+    event_type: String,
+    schema_version: u32,
+    payload: Value,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    recorded_at: Option<Instant>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    virtual_offset_ms: Option<Millis>,
+}
+
+/// The payload schemas of these types, all of them.
+pub const EVENT_SCHEMA_VERSION: u32 = 1;
+
+impl Event {
+    /// Reads a stored event. Members that a shell adds (`tenantId`, `runId`, `eventId`) are
+    /// passed over.
+    ///
+    /// # Errors
+    /// See [`EventError`].
+    pub fn read(stored: &Value) -> Result<Self, EventError> {
+        let wire = Wire::deserialize(stored).map_err(|error| EventError {
+            code: Code::WorkflowEventTransitionInvalid,
+            sequence: 0,
+            detail: error.to_string(),
+        })?;
+        Self::from_parts(
+            wire.sequence,
+            &wire.event_type,
+            wire.schema_version,
+            wire.payload,
+            wire.recorded_at,
+            wire.virtual_offset_ms,
+        )
+    }
+
+    /// Puts an event together from a row's columns.
+    ///
+    /// # Errors
+    /// See [`EventError`].
+    pub fn from_parts(
+        sequence: u64,
+        event_type: &str,
+        schema_version: u32,
+        payload: Value,
+        recorded_at: Option<Instant>,
+        virtual_offset_ms: Option<Millis>,
+    ) -> Result<Self, EventError> {
+        let error = |code, detail| EventError {
+            code,
+            sequence,
+            detail,
+        };
+        if schema_version != EVENT_SCHEMA_VERSION || !Payload::TYPES.contains(&event_type) {
+            return Err(error(
+                Code::WorkflowEventSchemaUnsupported,
+                format!("type {event_type:?} of schema version {schema_version} is not known"),
+            ));
+        }
+        let mut tagged = serde_json::Map::new();
+        tagged.insert("type".to_owned(), event_type.into());
+        tagged.insert("payload".to_owned(), payload);
+        let payload = Payload::deserialize(Value::Object(tagged)).map_err(|e| {
+            error(
+                Code::WorkflowEventTransitionInvalid,
+                format!("the payload is not one of {event_type}: {e}"),
+            )
+        })?;
+        Ok(Self {
+            sequence,
+            payload,
+            recorded_at,
+            virtual_offset_ms,
+        })
+    }
+
+    /// The payload alone, as a row stores it.
+    #[must_use]
+    pub fn payload_value(&self) -> Value {
+        match serde_json::to_value(&self.payload) {
+            Ok(Value::Object(mut members)) => members.remove("payload").unwrap_or_default(),
+            _ => Value::Null,
+        }
+    }
+}
+
+impl Serialize for Event {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Wire {
+            sequence: self.sequence,
+            event_type: self.payload.type_name().to_owned(),
+            schema_version: EVENT_SCHEMA_VERSION,
+            payload: self.payload_value(),
+            recorded_at: self.recorded_at,
+            virtual_offset_ms: self.virtual_offset_ms,
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Event {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        Self::read(&value).map_err(serde::de::Error::custom)
+    }
+}
