@@ -92,9 +92,12 @@ pub(super) fn find(text: &str, found: &mut impl FnMut(Range<usize>)) {
     }
 }
 
-/// Whether a credential may begin here: at the start, behind something that is no letter or
+/// Whether a credential may begin here: with a letter, at the start, behind something that is no letter or
 /// digit, or behind an escape such as `\n`, which is how JSON text inside a string looks.
 fn begins_word(bytes: &[u8], at: usize) -> bool {
+    if !bytes.get(at).is_some_and(u8::is_ascii_alphabetic) {
+        return false;
+    }
     let before = |n: usize| at.checked_sub(n).and_then(|i| bytes.get(i));
     match (before(2), before(1)) {
         (_, None) => true,

@@ -14,9 +14,10 @@ const MORE_BYTES: usize = 24;
 /// for a mark of its own.
 const FLOOR: usize = 64;
 
-/// A value of at most `room` canonical bytes; `room` is 64 or more.
+/// A value of at most `room` canonical bytes; `room` is 64 or more. Nothing is looked at
+/// beyond what could fit, so the time depends on `room` and the depth alone.
 pub(super) fn cut(value: &Value, room: usize) -> Value {
-    if canonical_len(value) <= room {
+    if rest(value, room).is_some() {
         return value.clone();
     }
     match value {
@@ -25,6 +26,34 @@ pub(super) fn cut(value: &Value, room: usize) -> Value {
         Value::Object(members) => cut_object(members, room),
         scalar => scalar.clone(),
     }
+}
+
+/// What a value's canonical form leaves of `room`; `None` as soon as it is too large.
+fn rest(value: &Value, room: usize) -> Option<usize> {
+    match value {
+        Value::String(text) => rest_of_text(text, room),
+        // A bracket, then each item with its comma or the other bracket.
+        Value::Array(items) => items.iter().try_fold(
+            room.checked_sub(1 + usize::from(items.is_empty()))?,
+            |room, item| rest(item, room.checked_sub(1)?),
+        ),
+        Value::Object(members) => members.iter().try_fold(
+            room.checked_sub(1 + usize::from(members.is_empty()))?,
+            |room, (name, member)| rest(member, rest_of_text(name, room.checked_sub(2)?)?),
+        ),
+        scalar => room.checked_sub(canonical_len(scalar)),
+    }
+}
+
+fn rest_of_text(text: &str, room: usize) -> Option<usize> {
+    text.chars().try_fold(room.checked_sub(2)?, |room, c| {
+        room.checked_sub(escaped_len(c))
+    })
+}
+
+/// The canonical length of a value, or more than `room` if it is more.
+fn size(value: &Value, room: usize) -> usize {
+    rest(value, room).map_or(usize::MAX, |rest| room - rest)
 }
 
 /// The beginning of a text, such that it takes `room` bytes with its quotes.
@@ -59,7 +88,7 @@ fn cut_array(items: &[Value], room: usize) -> Value {
     let mut left = room.saturating_sub(2 + MORE_BYTES);
     let mut sizes = Vec::new();
     for item in items {
-        let size = canonical_len(item);
+        let size = size(item, room);
         // One byte for the comma.
         match left.checked_sub(size.min(FLOOR) + 1) {
             Some(rest) => left = rest,
@@ -85,11 +114,16 @@ fn cut_object(members: &Map<String, Value>, room: usize) -> Value {
     let mut left = room.saturating_sub(2 + MORE_BYTES);
     let mut sizes = Vec::new();
     for (name, member) in members {
-        let size = canonical_len(member);
-        // The quotes of the name, the colon and the comma.
-        let fixed = name.chars().map(escaped_len).sum::<usize>() + 4;
-        if let Some(rest) = left.checked_sub(size.min(FLOOR) + fixed) {
-            left = rest;
+        // The colon and the comma, the name, and the least of the member.
+        let Some(beyond_name) = left
+            .checked_sub(2)
+            .and_then(|left| rest_of_text(name, left))
+        else {
+            continue;
+        };
+        let size = size(member, room);
+        if let Some(beyond) = beyond_name.checked_sub(size.min(FLOOR)) {
+            left = beyond;
             sizes.push((name, member, size));
         }
     }
