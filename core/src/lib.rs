@@ -12,6 +12,7 @@ pub mod actor;
 pub mod api;
 pub mod catalogue;
 pub mod code;
+pub mod compile;
 pub mod evidence;
 pub mod gate;
 pub mod graph;

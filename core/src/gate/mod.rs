@@ -7,6 +7,9 @@ mod evaluate;
 mod parse;
 mod types;
 
+#[cfg(test)]
+mod tests;
+
 use crate::{
     code::Code,
     value::{Pointer, Value},
@@ -94,6 +97,3 @@ pub struct GateError {
     /// What happened.
     pub message: String,
 }
-
-#[cfg(test)]
-mod tests;
