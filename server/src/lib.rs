@@ -1,1 +1,5 @@
-//! Placeholder until its step is built.
+//! The thin shell around the core: everything that touches the world (architecture.md;
+//! server.md).
+
+pub mod clock;
+pub mod store;

@@ -8,8 +8,6 @@ mod credentials;
 mod cut;
 mod occurrences;
 mod secrets;
-#[cfg(test)]
-mod tests;
 
 pub use secrets::{MARK, Secrets};
 
@@ -153,3 +151,6 @@ pub fn absent(schema_id: SchemaId) -> Evidence {
 pub fn counted(original_byte_size: u64) -> u64 {
     original_byte_size.min(Limits::ONE_PREVIEW_BYTES)
 }
+
+#[cfg(test)]
+mod tests;

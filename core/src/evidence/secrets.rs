@@ -80,13 +80,18 @@ impl Secrets {
     fn add_text(&mut self, text: &str) {
         let mut form = text.to_owned();
         for _ in 0..=ESCAPES {
+            if form.is_empty() {
+                return;
+            }
             let quoted = canonical(&Value::String(form.clone()));
             let escaped = quoted
                 .strip_prefix('"')
                 .and_then(|rest| rest.strip_suffix('"'))
                 .unwrap_or(&quoted)
                 .to_owned();
-            if form.is_empty() || !self.texts.insert(form) {
+            let plain = escaped == form;
+            self.texts.insert(form);
+            if plain {
                 return;
             }
             form = escaped;
@@ -100,8 +105,8 @@ impl Secrets {
     }
 
     /// A text (message, log line) with every secret and every recognisable credential
-    /// replaced by [`MARK`]. Secret strings are found anywhere; a secret number only where
-    /// it stands as a whole number, or a secret 1 would take the ones out of every text.
+    /// replaced by [`MARK`]. Secret strings are found anywhere, however short; a number only
+    /// where it stands as a whole number, or a secret 1 would take the ones out of every text.
     #[must_use]
     pub fn scrub_text(&self, text: &str) -> String {
         self.scrubbed(text).unwrap_or_else(|| text.to_owned())

@@ -91,6 +91,12 @@ fn s5_the_order_of_learning_does_not_matter() {
     let first = secrets(&[a.clone(), b.clone(), c.clone()]);
     let second = secrets(&[c, a, b]);
     assert_eq!(first, second);
+    // One is what the other looks like inside JSON text.
+    let (plain, escaped) = (json!("q\"r"), json!("q\\\"r"));
+    assert_eq!(
+        secrets(&[plain.clone(), escaped.clone()]),
+        secrets(&[escaped, plain])
+    );
     let hidden = first.redact(None, &value);
     assert_eq!(hidden, second.redact(None, &value));
     // Names that become equal keep their members apart.

@@ -7,9 +7,6 @@ mod evaluate;
 mod parse;
 mod types;
 
-#[cfg(test)]
-mod tests;
-
 use crate::{
     code::Code,
     value::{Pointer, Value},
@@ -97,3 +94,6 @@ pub struct GateError {
     /// What happened.
     pub message: String,
 }
+
+#[cfg(test)]
+mod tests;

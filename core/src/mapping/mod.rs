@@ -4,8 +4,6 @@
 //! scanned again, so a value that looks like a token stays a value (M3).
 
 mod template;
-#[cfg(test)]
-mod tests;
 
 pub use template::{Fault, Token, compile_template, render_template, scan};
 
@@ -202,3 +200,6 @@ pub fn is_target(pointer: &Pointer) -> bool {
         .iter()
         .all(|t| t != "-" && (t.is_empty() || !t.bytes().all(|b| b.is_ascii_digit())))
 }
+
+#[cfg(test)]
+mod tests;
