@@ -7,6 +7,9 @@ TOOLS=$SLUICEGATE_CACHE/tools
 PATH=$TOOLS/bin:$PATH:$HOME/.cargo/bin
 export CARGO_TARGET_DIR PATH
 
+# A clone that is built once has no use for what speeds up the second build.
+[ -z "${CI:-}" ] || export CARGO_INCREMENTAL=0
+
 say() { printf '\n== %s\n' "$*"; }
 die() { printf 'sluicegate: %s\n' "$*" >&2; exit 2; }
 has() { command -v "$1" >/dev/null 2>&1; }
