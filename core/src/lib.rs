@@ -22,6 +22,7 @@ pub mod mapping;
 pub mod plan;
 pub mod run;
 pub mod schema;
+pub mod simulate;
 pub mod time;
 pub mod validate;
 pub mod value;

@@ -45,6 +45,7 @@ impl Run {
             recorded_at: event.recorded_at,
             virtual_offset_ms: event.virtual_offset_ms,
         };
+        let in_flight = self.in_flight;
         self.follows(event)
             .and_then(|()| self.fold(plan, &event.payload, at))
             .map_err(|detail| Corrupt {
@@ -52,6 +53,7 @@ impl Run {
                 sequence: event.sequence,
                 detail: format!("{}: {detail}", event.payload.type_name()),
             })?;
+        self.touch(in_flight, event);
         self.sequence = event.sequence;
         self.clock = at;
         Ok(())
@@ -184,6 +186,7 @@ impl Run {
             retry: None,
             started: at,
             settled: None,
+            last_sequence: at.sequence,
         });
         node.status = Some(NodeStatus::Running);
         node.started.get_or_insert(at);
@@ -283,6 +286,7 @@ impl Run {
         });
         let last = last.ok_or_else(|| "no retryable failure precedes it".to_owned())?;
         last.retry = Some(scheduled.clone());
+        last.last_sequence = at.sequence;
         node.retry = Some(Retry {
             scheduled: scheduled.clone(),
             at,
@@ -558,6 +562,24 @@ impl Run {
             .ok_or_else(|| "another attempt is in flight".to_owned())
     }
 
+    /// Remembers which event spoke last about the attempt that was in flight before it.
+    fn touch(&mut self, in_flight: Option<usize>, event: &Event) {
+        let speaks = matches!(
+            event.payload,
+            Payload::ChildWaiting(_)
+                | Payload::AttemptSettled(_)
+                | Payload::NodeCancelRequested(_)
+                | Payload::NodeCancelAcknowledged(_)
+                | Payload::NodeCancelNotAcknowledged(_)
+                | Payload::LateIgnored(_)
+        );
+        let open = in_flight.filter(|_| speaks);
+        let node = open.and_then(|at| self.nodes.get_mut(at));
+        if let Some(attempt) = node.and_then(|node| node.attempts.last_mut()) {
+            attempt.last_sequence = event.sequence;
+        }
+    }
+
     /// The folded node at a position.
     #[must_use]
     #[expect(
@@ -598,11 +620,7 @@ impl Run {
 }
 
 /// What a settlement may say, by the node's type and the run's status.
-fn check_settlement(
-    settled: &Settled,
-    node_type: NodeType,
-    run: RunStatus,
-) -> Result<(), Illegal> {
+fn check_settlement(settled: &Settled, node_type: NodeType, run: RunStatus) -> Result<(), Illegal> {
     let port = settled.outcome_port.as_deref();
     if let Some(name) = port {
         let known = node_type.port(name);

@@ -33,7 +33,7 @@ pub use effect::{CancelChild, Effect, Observe, Start, Wake, effects};
 pub use event::EVENT_SCHEMA_VERSION;
 pub use needs::needs;
 pub use projection::{
-    AttemptRow, AttemptRowStatus, EdgeRow, NodeRow, RetryRow, Rows, RunRow, project,
+    AttemptRow, AttemptRowStatus, EdgeRow, NodeRow, RetryRow, Rows, RunRow, project, run_row,
 };
 pub use state::{
     Attempt, Child, ChildCancellation, EdgeFact, End, Failure, Moment, NodeState, NodeStatus,

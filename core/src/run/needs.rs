@@ -70,10 +70,11 @@ pub(super) fn sources(node: &Node) -> impl Iterator<Item = &Source> {
             Binding::Path(source) => (Some(source), [].as_slice()),
             Binding::Template { parts } => (None, parts.as_slice()),
         };
-        path.into_iter().chain(parts.iter().filter_map(|part| match part {
-            Part::Path(source) => Some(source),
-            Part::Text(_) | Part::Platform(_) => None,
-        }))
+        path.into_iter()
+            .chain(parts.iter().filter_map(|part| match part {
+                Part::Path(source) => Some(source),
+                Part::Text(_) | Part::Platform(_) => None,
+            }))
     })
 }
 

@@ -12,9 +12,7 @@ use crate::plan::{NodeIndex, Task};
 use crate::run::apply::child_kind;
 use crate::run::command::Refusal;
 use crate::run::effect::Wake;
-use crate::run::event::{
-    ChildKind, Classification, NodeReady, Payload, RetryStarted, Started,
-};
+use crate::run::event::{ChildKind, Classification, NodeReady, Payload, RetryStarted, Started};
 use crate::run::state::{NodeStatus, RunStatus};
 use crate::value::{self, Value};
 

@@ -34,12 +34,7 @@ enum Clock<'a> {
 }
 
 impl<'a> Draft<'a> {
-    pub(super) fn new(
-        plan: &'a Plan,
-        run: &Run,
-        envelopes: &'a Envelopes,
-        time: Time<'a>,
-    ) -> Self {
+    pub(super) fn new(plan: &'a Plan, run: &Run, envelopes: &'a Envelopes, time: Time<'a>) -> Self {
         let mut secrets = Secrets::default();
         for (id, value) in envelopes {
             if let Some(fact) = run.payloads().get(id) {

@@ -106,12 +106,8 @@ impl Draft<'_> {
         }
         let ended = self.run.rollup.ended(self.run.mode(), true);
         let payload = match ending {
-            Ending::Failed(because) => {
-                Payload::RunFailed(Box::new(self.because(because, ended)))
-            }
-            Ending::Refused(because) => {
-                Payload::RunRefused(Box::new(self.because(because, ended)))
-            }
+            Ending::Failed(because) => Payload::RunFailed(Box::new(self.because(because, ended))),
+            Ending::Refused(because) => Payload::RunRefused(Box::new(self.because(because, ended))),
             Ending::Cancelled => Payload::RunCancelled(Box::new(RunCancelled {
                 acknowledgement: self.acknowledgement(),
                 ended,
@@ -156,8 +152,7 @@ impl Draft<'_> {
         for index in self.plan.node_indices() {
             let node = self.plan.node(index);
             let state = self.run.state(index);
-            if node.task.node_type() != NodeType::Output
-                || state.status() != NodeStatus::Succeeded
+            if node.task.node_type() != NodeType::Output || state.status() != NodeStatus::Succeeded
             {
                 continue;
             }
@@ -173,10 +168,7 @@ impl Draft<'_> {
         }
         if outputs.is_empty() {
             let code = Code::RunNoOutput;
-            return self.end(
-                Ending::failed(code.as_str(), code.sentence(), None),
-                None,
-            );
+            return self.end(Ending::failed(code.as_str(), code.sentence(), None), None);
         }
         self.store_result(&Value::Object(result));
         let ended = self.run.rollup.ended(self.run.mode(), true);
@@ -233,7 +225,13 @@ impl Draft<'_> {
                     .plan
                     .port_schema(index, &self.plan.edge(edge).source.port);
                 let absent = evidence::absent(schema_id);
-                self.settle_edge(edge, index, crate::run::event::EdgeState::Skipped, Some(reason), absent)?;
+                self.settle_edge(
+                    edge,
+                    index,
+                    crate::run::event::EdgeState::Skipped,
+                    Some(reason),
+                    absent,
+                )?;
             }
         }
         Ok(())

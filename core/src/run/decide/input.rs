@@ -53,8 +53,7 @@ impl Draft<'_> {
             let fact = self.run.edge_state(*edge)?;
             (fact.settled.state == EdgeState::Emitted).then_some(&fact.settled.evidence)
         });
-        let Some((evidence, id)) =
-            emitted.and_then(|e| Some((e.clone(), e.payload_id.as_ref()?)))
+        let Some((evidence, id)) = emitted.and_then(|e| Some((e.clone(), e.payload_id.as_ref()?)))
         else {
             return Err(Refusal::Broken("a ready node has no envelope".to_owned()));
         };
@@ -182,11 +181,7 @@ impl Draft<'_> {
 }
 
 /// A4: what enters a node is checked.
-fn judged(
-    value: Arc<Value>,
-    schema_id: &SchemaId,
-    schema: &Schema,
-) -> Result<Arc<Value>, Fault> {
+fn judged(value: Arc<Value>, schema_id: &SchemaId, schema: &Schema) -> Result<Arc<Value>, Fault> {
     match schema.validate(&value).into_iter().next() {
         None => Ok(value),
         Some(first) => Err(Fault::new(
