@@ -19,6 +19,7 @@ pub mod graph;
 pub mod ids;
 pub mod limits;
 pub mod mapping;
+pub mod node_type;
 pub mod plan;
 pub mod run;
 pub mod schema;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::event::EdgeState;
 use super::state::{NodeStatus, Run};
-use crate::graph::NodeType;
 use crate::ids::{NodeId, PayloadId};
 use crate::mapping::{Binding, Part, Source};
+use crate::node_type::NodeType;
 use crate::plan::{Node, NodeIndex, Plan};
 
 /// The payloads that the next decision wants: what it reads, and every payload whose schema

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::code::{Class, Code};
-use crate::graph::NodeType;
 use crate::ids::{Hash, NodeId};
 use crate::limits::Limits;
+use crate::node_type::NodeType;
 use crate::plan::{Plan, Task};
 use crate::time::Millis;
 use crate::value::{self, JsonError, Place, Value};

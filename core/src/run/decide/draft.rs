@@ -1,14 +1,14 @@
 //! A decision in the making: a copy of the run, the events so far, and the values that they
-//! name. Emitting applies, so the copy is always what the events say.
+//! name (run-machine.md §1). Emitting applies, so the copy is always what the events say.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::code::Code;
 use crate::evidence::{self, Evidence, Made, Secrets};
-use crate::graph::NodeType;
 use crate::ids::{PayloadId, SchemaId};
 use crate::limits::Limits;
+use crate::node_type::NodeType;
 use crate::plan::{NodeIndex, Plan};
 use crate::run::command::{Decision, Envelopes, NewPayload, Queue, Refusal, Time};
 use crate::run::event::{Event, Mode, Payload, PayloadKind, Queued};

@@ -3,8 +3,8 @@
 use super::draft::Draft;
 use crate::code::Code;
 use crate::evidence;
-use crate::graph::NodeType;
 use crate::ids::NodeId;
+use crate::node_type::NodeType;
 use crate::plan::NodeIndex;
 use crate::run::command::Refusal;
 use crate::run::event::{

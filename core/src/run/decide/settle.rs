@@ -61,14 +61,14 @@ impl Draft<'_> {
         if let Some(fault) = self.too_large(&output) {
             return self.fail(index, fault, trace);
         }
-        if let Some(code) = judge {
-            if let Some(first) = schema.validate(&output).into_iter().next() {
-                let text = format!(
-                    "the output for port {port} does not fit schema {schema_id} at {:?}: {}",
-                    first.path, first.message
-                );
-                return self.fail(index, Fault::new(code, text), trace);
-            }
+        if let Some(code) = judge
+            && let Some(first) = schema.validate(&output).into_iter().next()
+        {
+            let text = format!(
+                "the output for port {port} does not fit schema {schema_id} at {:?}: {}",
+                first.path, first.message
+            );
+            return self.fail(index, Fault::new(code, text), trace);
         }
         let node_id = self.plan.node(index).id.clone();
         let number = self.attempt_number(index);

@@ -4,21 +4,22 @@
 
 use std::sync::Arc;
 
+use super::Corrupt;
 use super::event::{
-    AttemptStatus, CancelAnswered, ChildKind, ChildWaiting, Classification, EdgeSettled, EdgeState,
-    Ended, Event, Failed, LateIgnored, NodeCancelRequested, NodeSkipped, Payload, Queued,
-    RetentionApplied, RetryScheduled, RetryStarted, SkipReason, Started, Succeeded,
+    AttemptStatus, ChildKind, ChildWaiting, Classification, EdgeSettled, EdgeState, Event,
+    NodeSkipped, Payload, Queued, RetryScheduled, RetryStarted, Settled, SkipReason, Started,
 };
 use super::state::{
-    Attempt, Child, ChildCancellation, EdgeFact, End, Failure, Moment, NodeState, NodeStatus,
-    PayloadFact, Retry, Run, RunStatus,
+    Attempt, Child, EdgeFact, Moment, NodeState, NodeStatus, PayloadFact, Retry, Run, RunStatus,
 };
-use super::{Corrupt, Settled};
 use crate::code::Code;
 use crate::evidence::{self, Evidence, State};
-use crate::graph::{Direction, NodeType};
 use crate::ids::NodeId;
+use crate::node_type::{Direction, NodeType};
 use crate::plan::{EdgeIndex, NodeIndex, Plan};
+
+mod cancel;
+mod ending;
 
 /// Why an event is not legal, before the sequence is put beside it.
 type Illegal = String;
@@ -389,147 +390,14 @@ impl Run {
         Ok(())
     }
 
-    fn fold_cancel_requested(
-        &mut self,
-        plan: &Plan,
-        request: &NodeCancelRequested,
-    ) -> Result<(), Illegal> {
-        require(self.status == RunStatus::CancelRequested, || {
-            "no cancellation was requested".to_owned()
-        })?;
-        let attempt = self.attempt_mut(find(plan, &request.node_id)?, request.attempt)?;
-        require(attempt.cancellation.is_none(), || {
-            "it was requested already".to_owned()
-        })?;
-        attempt.cancellation = Some(ChildCancellation::Requested);
-        Ok(())
-    }
-
-    fn fold_cancel_answer(
-        &mut self,
-        plan: &Plan,
-        answer: &CancelAnswered,
-        acknowledged: bool,
-    ) -> Result<(), Illegal> {
-        let attempt = self.attempt_mut(find(plan, &answer.node_id)?, answer.attempt)?;
-        let requested = Some(ChildCancellation::Requested);
-        require(attempt.cancellation == requested, || {
-            "no answer is due".to_owned()
-        })?;
-        attempt.cancellation = Some(match (acknowledged, answer.reason) {
-            (true, None) => ChildCancellation::Acknowledged,
-            (false, Some(reason)) => ChildCancellation::NotAcknowledged(reason),
-            _ => return Err("only a refusal has a reason".to_owned()),
-        });
-        Ok(())
-    }
-
-    fn fold_late(&mut self, plan: &Plan, late: &LateIgnored) -> Result<(), Illegal> {
-        require(
-            self.status == RunStatus::CancelRequested && late.status != AttemptStatus::Cancelled,
-            || "only a cancellation makes a result late".to_owned(),
-        )?;
-        self.attempt_mut(find(plan, &late.node_id)?, late.attempt)?;
-        if let Some(output) = &late.output {
-            self.note(output);
-        }
-        Ok(())
-    }
-
-    fn fold_retention(&mut self, applied: &RetentionApplied) -> Result<(), Illegal> {
-        require(self.status.is_terminal(), || {
-            "the run has not ended".to_owned()
-        })?;
-        let mut retired = self.retired.clone();
-        for payload in &applied.payloads {
-            let key = (payload.payload_id.clone(), payload.kind);
-            require(retired.insert(key), || {
-                format!("{} was named before", payload.payload_id)
-            })?;
-        }
-        self.retired = retired;
-        Ok(())
-    }
-
-    fn fold_succeeded(
-        &mut self,
-        plan: &Plan,
-        succeeded: &Succeeded,
-        at: Moment,
-    ) -> Result<(), Illegal> {
-        self.require_running()?;
-        self.require_complete(&succeeded.ended)?;
-        let reached = plan.node_indices().filter(|index| {
-            plan.node(*index).task.node_type() == NodeType::Output
-                && self.state(*index).status() == NodeStatus::Succeeded
-        });
-        let mut reached: Vec<_> = reached.map(|index| &plan.node(index).id).collect();
-        reached.sort_unstable();
-        require(
-            !reached.is_empty() && succeeded.outputs.keys().eq(reached),
-            || "the outputs are not the settled output nodes".to_owned(),
-        )?;
-        self.finish(RunStatus::Succeeded, at, None);
-        if let Some(end) = &mut self.end {
-            end.outputs.clone_from(&succeeded.outputs);
-        }
-        Ok(())
-    }
-
-    fn fold_failed(
-        &mut self,
-        failed: &Failed,
-        status: RunStatus,
-        at: Moment,
-    ) -> Result<(), Illegal> {
-        let legal = match self.status {
-            RunStatus::Running | RunStatus::WaitingAgent | RunStatus::WaitingRetry => true,
-            RunStatus::Queued => status == RunStatus::Refused,
-            _ => false,
-        };
-        require(legal, || format!("the run is {}", self.status.as_str()))?;
-        self.require_complete(&failed.ended)?;
-        let failure = Failure {
-            code: failed.code.clone(),
-            message: failed.message.clone(),
-            node_id: failed.node_id.clone(),
-        };
-        self.finish(status, at, Some(failure));
-        Ok(())
-    }
-
-    fn finish(&mut self, status: RunStatus, at: Moment, failure: Option<Failure>) {
-        self.status = status;
-        self.end = Some(End {
-            at,
-            outputs: std::collections::BTreeMap::new(),
-            failure,
-        });
-    }
-
-    /// K3, K4: each node and each edge has its final word, and the rollups are the fold's.
-    fn require_complete(&self, ended: &Ended) -> Result<(), Illegal> {
-        require(self.in_flight.is_none(), || {
-            "an attempt is in flight".to_owned()
-        })?;
-        require(
-            self.nodes.iter().all(|node| node.status().is_final())
-                && self.edges.iter().all(Option::is_some),
-            || "a node or an edge has no final word".to_owned(),
-        )?;
-        require(*ended == self.rollup.ended(self.mode(), true), || {
-            "the rollups are not the sum of the attempts".to_owned()
-        })
-    }
-
-    fn require_running(&self) -> Result<(), Illegal> {
+    pub(super) fn require_running(&self) -> Result<(), Illegal> {
         require(self.status == RunStatus::Running, || {
             format!("the run is {}", self.status.as_str())
         })
     }
 
     /// Counts a payload against the previews, once for each id (A6).
-    fn note(&mut self, evidence: &Evidence) {
+    pub(super) fn note(&mut self, evidence: &Evidence) {
         let Some(id) = &evidence.payload_id else {
             return;
         };
@@ -544,14 +412,18 @@ impl Run {
         self.payloads.insert(id.clone(), fact);
     }
 
-    fn node_mut(&mut self, index: NodeIndex) -> Result<&mut NodeState, Illegal> {
+    pub(super) fn node_mut(&mut self, index: NodeIndex) -> Result<&mut NodeState, Illegal> {
         self.nodes
             .get_mut(index.0)
             .ok_or_else(|| "the run belongs to another plan".to_owned())
     }
 
     /// The attempt in flight, if it is this one.
-    fn attempt_mut(&mut self, index: NodeIndex, number: u32) -> Result<&mut Attempt, Illegal> {
+    pub(super) fn attempt_mut(
+        &mut self,
+        index: NodeIndex,
+        number: u32,
+    ) -> Result<&mut Attempt, Illegal> {
         require(self.in_flight == Some(index.0), || {
             "the node has no attempt in flight".to_owned()
         })?;
