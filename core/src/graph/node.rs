@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::kind::Kind;
+use super::kind::{Kind, NodeType};
 use crate::ids::{NodeId, SchemaId};
-use crate::node_type::NodeType;
 use crate::value::{JsonError, Place};
 
 /// A step of a workflow.

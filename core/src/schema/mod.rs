@@ -1,9 +1,26 @@
 //! The JSON Schema subset: accept, validate, compare, example values (wire-format.md §6, S1–S6).
+//!
+//! [`Schema::accept`] is the only door: it refuses every keyword outside the subset, so that
+//! what stands behind it (the `jsonschema` crate) never meets one, reads no other document and
+//! matches every pattern in linear time.
+
+mod accept;
+mod built_in;
+mod failure;
+mod pattern;
+mod reference;
+mod secret;
+
+use std::{collections::BTreeMap, sync::OnceLock};
+
+use jsonschema::Validator;
+
+pub use built_in::{BUILT_IN, built_in};
 
 use crate::{
     code::Code,
     ids::Hash,
-    value::{Pointer, Value},
+    value::{self, Map, Pointer, Value},
 };
 
 /// A schema that is inside the subset. Cheap to share (`Arc`); its validator is built on
@@ -12,6 +29,11 @@ use crate::{
 pub struct Schema {
     document: Value,
     hash: Hash,
+    measure: accept::Measure,
+    holds_secret: bool,
+    validator: OnceLock<Option<Validator>>,
+    /// A matcher for each pattern of `patternProperties`.
+    matchers: OnceLock<BTreeMap<String, Validator>>,
 }
 
 /// Why a schema is refused.
@@ -58,57 +80,177 @@ pub enum Reach {
     Impossible,
 }
 
+/// Beyond so many pairs of a subschema and a place in the value, not every failure is listed:
+/// a hostile pair of schema and value could otherwise make gigabytes of them.
+const LISTABLE: u64 = 1_000_000;
+
 impl Schema {
-    /// Accepts a schema of the subset, or says everything that is wrong, sorted by pointer, then code.
+    /// Accepts a schema of the subset, or says everything that is wrong, sorted by pointer, then
+    /// code.
+    ///
+    /// Faults are `schema.keyword-unsupported` (a keyword, format or kind of `$ref` outside S1 and
+    /// S4), `schema.invalid` (a keyword's value is malformed, a `$ref` dangles),
+    /// `schema.recursive`, `schema.too-deep`, `schema.too-large` (S2) and
+    /// `schema.pattern-unsupported` (S3). A document over the size limit is judged no further.
     pub fn accept(document: &Value) -> Result<Self, Vec<Fault>> {
+        let mut document = document.clone();
+        value::normalise(&mut document).map_err(|error| {
+            vec![Fault {
+                code: Code::SchemaInvalid,
+                pointer: error.pointer,
+                message: error.detail,
+            }]
+        })?;
+        let measure = accept::judge(&document)?;
         Ok(Self {
-            document: document.clone(),
-            hash: crate::value::hash(document),
+            hash: value::hash(&document),
+            holds_secret: secret::marks(&document),
+            measure,
+            document,
+            validator: OnceLock::new(),
+            matchers: OnceLock::new(),
         })
     }
-    /// The document.
+
+    /// The document, normalised.
     #[must_use]
     pub fn document(&self) -> &Value {
         &self.document
     }
+
     /// The canonical hash of the document.
     #[must_use]
     pub fn hash(&self) -> Hash {
         self.hash
     }
+
     /// Whether a value fits.
     #[must_use]
     pub fn is_valid(&self, value: &Value) -> bool {
-        let _ = value;
-        true
+        self.validator()
+            .is_some_and(|validator| validator.is_valid(value))
     }
+
     /// One entry per failing assertion, sorted by path, then keyword (G4); empty: it fits.
+    ///
+    /// Where a large schema meets a large value (over a million pairs of subschema and place),
+    /// only the first failure is given.
     #[must_use]
     pub fn validate(&self, value: &Value) -> Vec<Failure> {
-        let _ = value;
-        Vec::new()
+        let Some(validator) = self.validator() else {
+            return vec![Failure {
+                path: String::new(),
+                keyword: String::new(),
+                message: "the schema cannot be used".to_owned(),
+            }];
+        };
+        if validator.is_valid(value) {
+            return Vec::new();
+        }
+        if self.measure.size.saturating_mul(places(value)) > LISTABLE {
+            let first = validator.validate(value).err();
+            return first.iter().map(failure::failure).collect();
+        }
+        let mut failures: Vec<_> = validator
+            .iter_errors(value)
+            .map(|error| failure::failure(&error))
+            .collect();
+        failures.sort();
+        failures.dedup();
+        failures
     }
+
     /// Whether any place is `writeOnly` (S5).
     #[must_use]
     pub fn holds_secret(&self) -> bool {
-        false
+        self.holds_secret
     }
-    /// The values at `writeOnly` places of a value, through any applicator that touches the place (S5).
+
+    /// The values at `writeOnly` places of a value, through any applicator that touches the place
+    /// (S5), sorted by pointer. A secret inside a secret is not listed again.
     #[must_use]
     pub fn secrets<'v>(&self, value: &'v Value) -> Vec<(Pointer, &'v Value)> {
-        let _ = value;
-        Vec::new()
+        if self.holds_secret {
+            secret::find(self, value)
+        } else {
+            Vec::new()
+        }
     }
+
     /// A value that fits, for fixtures and forms; `None` where none was found.
     #[must_use]
     pub fn example(&self) -> Option<Value> {
         None
     }
+
     /// What is known about a place.
     #[must_use]
     pub fn reach(&self, pointer: &Pointer) -> Reach {
         let _ = pointer;
         Reach::Possible(Value::Bool(true))
+    }
+
+    /// `None` is a fault of ours: an accepted document always builds, which tests hold.
+    fn validator(&self) -> Option<&Validator> {
+        self.validator
+            .get_or_init(|| {
+                pattern::options(self.measure.patterns)
+                    .build(&self.document)
+                    .ok()
+            })
+            .as_ref()
+    }
+
+    /// Whether a member's name matches one of the patterns of `patternProperties`.
+    fn matches(&self, pattern: &str, name: &str) -> bool {
+        let matchers = self.matchers.get_or_init(|| {
+            let compiled = self.measure.name_patterns.iter().filter_map(|pattern| {
+                let matcher = pattern::compile(pattern, self.measure.patterns)?;
+                Some((pattern.clone(), matcher))
+            });
+            compiled.collect()
+        });
+        matchers
+            .get(pattern)
+            .is_some_and(|matcher| matcher.is_valid(&Value::from(name)))
+    }
+
+    /// The schema that `$ref` names, where there is one.
+    fn target(&self, keywords: &Map<String, Value>) -> Option<&Value> {
+        reference::resolve(&self.document, keywords.get("$ref")?.as_str()?)
+    }
+
+    /// The schemas that one object's keywords apply to a member of this name.
+    fn for_member<'s>(&'s self, keywords: &'s Map<String, Value>, name: &str) -> Vec<&'s Value> {
+        let mut schemas = Vec::new();
+        let below = |keyword| keywords.get(keyword).and_then(Value::as_object);
+        schemas.extend(below("properties").and_then(|named| named.get(name)));
+        for (pattern, schema) in below("patternProperties").into_iter().flatten() {
+            if self.matches(pattern, name) {
+                schemas.push(schema);
+            }
+        }
+        if schemas.is_empty() {
+            schemas.extend(keywords.get("additionalProperties"));
+        }
+        schemas
+    }
+}
+
+/// The schema that one object's keywords apply to the item at an index, `contains` aside.
+fn for_item(keywords: &Map<String, Value>, index: usize) -> Option<&Value> {
+    let prefix = keywords.get("prefixItems").and_then(Value::as_array);
+    prefix
+        .and_then(|schemas| schemas.get(index))
+        .or_else(|| keywords.get("items"))
+}
+
+/// How many places a value has: itself, and every member and item below.
+fn places(value: &Value) -> u64 {
+    1 + match value {
+        Value::Array(items) => items.iter().map(places).sum::<u64>(),
+        Value::Object(members) => members.values().map(places).sum(),
+        _ => 0,
     }
 }
 
@@ -118,18 +260,3 @@ pub fn compare(source: &Schema, target: &Schema) -> Compatibility {
     let _ = (source, target);
     Compatibility::Unknown
 }
-
-/// A built-in schema (G3): `std.any`, `std.text`, `std.failure`, `std.validation-errors`, `std.merged`.
-#[must_use]
-pub fn built_in(id: &str) -> Option<std::sync::Arc<Schema>> {
-    let _ = id;
-    None
-}
-/// The names of the built-in schemas, sorted.
-pub const BUILT_IN: [&str; 5] = [
-    "std.any",
-    "std.failure",
-    "std.merged",
-    "std.text",
-    "std.validation-errors",
-];

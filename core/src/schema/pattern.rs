@@ -1,0 +1,99 @@
+//! Patterns on a linear-time engine (S3).
+
+use jsonschema::{PatternOptions, Regex, ValidationOptions};
+use serde_json::json;
+
+use crate::code::Code;
+
+/// Bytes that all compiled patterns of one schema may take together, and one of them at most.
+const ALL_BYTES: usize = 8 << 20;
+const ONE_BYTES: usize = 1 << 20;
+
+/// The engine for a schema with so many patterns. Together they stay within `ALL_BYTES`.
+pub(super) fn engine(patterns: usize) -> PatternOptions<Regex> {
+    let bytes = (ALL_BYTES / patterns.max(1)).min(ONE_BYTES);
+    PatternOptions::regex()
+        .size_limit(bytes)
+        .dfa_size_limit(bytes)
+}
+
+/// Draft 2020-12 as the subset has it: linear patterns, asserted formats, and no reference
+/// that leaves the document.
+pub(super) fn options<'o>(patterns: usize) -> ValidationOptions<'o> {
+    jsonschema::options()
+        .with_draft(jsonschema::Draft::Draft202012)
+        .with_pattern_options(engine(patterns))
+        .should_validate_formats(true)
+        .should_ignore_unknown_formats(false)
+        .offline()
+}
+
+/// A test for one pattern; `None` where the engine refuses it.
+pub(super) fn compile(pattern: &str, patterns: usize) -> Option<jsonschema::Validator> {
+    options(patterns).build(&json!({"pattern": pattern})).ok()
+}
+
+/// The faults of a schema's patterns: code, pointer and message.
+pub(super) fn judge(patterns: &[(&str, String)]) -> Vec<(Code, String, String)> {
+    let together: Vec<_> = patterns
+        .iter()
+        .map(|(p, _)| json!({"pattern": p}))
+        .collect();
+    if together.is_empty()
+        || !patterns.iter().any(|(pattern, _)| looks_around(pattern))
+            && options(patterns.len())
+                .build(&json!({"allOf": together}))
+                .is_ok()
+    {
+        return Vec::new();
+    }
+    let bad = |(pattern, pointer): &(&str, String)| {
+        let (code, message) = if looks_around(pattern) {
+            (
+                Code::SchemaPatternUnsupported,
+                "look-around and back references are not supported; write the pattern without",
+            )
+        } else if compile(pattern, patterns.len()).is_some() {
+            return None;
+        } else if regex_syntax::parse(pattern).is_ok() {
+            (
+                Code::SchemaPatternUnsupported,
+                "the pattern grows too large; use fewer or smaller repetitions",
+            )
+        } else {
+            (
+                Code::SchemaInvalid,
+                "this is not a regular expression that is supported",
+            )
+        };
+        Some((code, pointer.clone(), message.to_owned()))
+    };
+    patterns.iter().filter_map(bad).collect()
+}
+
+/// Whether a pattern holds look-around or a back reference, outside classes and escapes.
+fn looks_around(pattern: &str) -> bool {
+    let mut rest = pattern.chars();
+    let mut in_class = false;
+    while let Some(character) = rest.next() {
+        match character {
+            '\\' => match rest.next() {
+                Some('1'..='9' | 'k') if !in_class => return true,
+                _ => {}
+            },
+            '[' => in_class = true,
+            ']' => in_class = false,
+            '(' if !in_class => {
+                let tail = rest.as_str();
+                if ["?=", "?!", "?<=", "?<!"]
+                    .iter()
+                    .any(|s| tail.starts_with(s))
+                {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}
