@@ -17,11 +17,12 @@ use crate::ids::{Hash, NodeId, SchemaId};
 use crate::value::{self, JsonError, Place, Value};
 
 pub use crate::ids::Endpoint;
+pub use crate::node_type::{Direction, NodeType, Port};
 pub use edge::Edge;
 pub use kind::{
-    ActionNode, ActionReference, AgentNode, AgentReference, Backoff, Binding, Direction,
-    FailurePolicy, GateNode, Kind, Logic, Mapping, MergeNode, NodeType, OutputNode, PathBinding,
-    Port, TemplateVariable, ValidatorNode, VariableSource,
+    ActionNode, ActionReference, AgentNode, AgentReference, Backoff, Binding, FailurePolicy,
+    GateNode, Kind, Logic, Mapping, MergeNode, OutputNode, PathBinding, TemplateVariable,
+    ValidatorNode, VariableSource,
 };
 pub use node::Node;
 

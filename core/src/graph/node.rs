@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::kind::{Kind, NodeType};
+use super::kind::Kind;
 use crate::ids::{NodeId, SchemaId};
+use crate::node_type::NodeType;
 use crate::value::{JsonError, Place};
 
 /// A step of a workflow.

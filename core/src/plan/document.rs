@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Cancellation;
 use crate::gate::Expr;
-use crate::graph::{Endpoint, NodeType};
 use crate::ids::{ActionId, AgentId, EdgeId, Hash, NodeId, Permission, SchemaId};
 use crate::mapping::Mapping;
 use crate::time::Millis;
 use crate::value::Value;
+use crate::{ids::Endpoint, node_type::NodeType};
 
 /// A compiled graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

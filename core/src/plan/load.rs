@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use super::document::{Document, Edge, Node, Task};
 use super::{COMPILER_VERSION, PLAN_VERSION};
-use crate::graph::Direction;
 use crate::ids::{EdgeId, Hash, NodeId, SchemaId};
+use crate::node_type::Direction;
 use crate::schema::{self, Schema};
 use crate::value::{self, Value};
 

@@ -15,8 +15,11 @@ pub use event::{
     Settled, SettledSource, SkipReason, Started, Succeeded, Usage, UsageRollup, WorkflowReference,
 };
 
+mod apply;
 mod command;
+mod decide;
 mod effect;
+mod needs;
 mod projection;
 mod rollup;
 mod state;
@@ -25,10 +28,12 @@ pub use command::{
     ChildOutcome, ChildResult, Command, Decision, Envelopes, Lease, NewPayload, Queue, Refusal,
     Time,
 };
+pub use decide::decide;
 pub use effect::{CancelChild, Effect, Observe, Start, Wake, effects};
 pub use event::EVENT_SCHEMA_VERSION;
+pub use needs::needs;
 pub use projection::{
-    AttemptRow, AttemptRowStatus, EdgeRow, NodeRow, RetryRow, Rows, RunRow, project,
+    AttemptRow, AttemptRowStatus, EdgeRow, NodeRow, RetryRow, Rows, RunRow, project, run_row,
 };
 pub use state::{
     Attempt, Child, ChildCancellation, EdgeFact, End, Failure, Moment, NodeState, NodeStatus,
@@ -36,8 +41,6 @@ pub use state::{
 };
 
 use crate::code::Code;
-use crate::ids::PayloadId;
-use crate::plan::Plan;
 
 /// An event that does not follow from the ones before it: the log is damaged, or was
 /// written by something else. Nothing is guessed (A9).
@@ -50,39 +53,4 @@ pub struct Corrupt {
     pub sequence: u64,
     /// What does not fit.
     pub detail: String,
-}
-
-impl Run {
-    /// Folds one event: the only way that a run changes.
-    ///
-    /// # Errors
-    /// [`Corrupt`] for an event that is not legal here; the run is then as it was.
-    pub fn apply(&mut self, plan: &Plan, event: &Event) -> Result<(), Corrupt> {
-        let _ = (plan, event);
-        Ok(())
-    }
-}
-
-/// What follows from a command. The run itself is not changed: a caller applies the
-/// events once they are durable.
-///
-/// # Errors
-/// [`Refusal`]: nothing was decided.
-pub fn decide(
-    plan: &Plan,
-    run: &Run,
-    envelopes: &Envelopes,
-    time: Time<'_>,
-    command: Command,
-) -> Result<Decision, Refusal> {
-    let _ = (plan, run, envelopes, time, command);
-    Err(Refusal::Stale)
-}
-
-/// The payloads that the next decision wants: what it reads, and every payload whose schema
-/// holds a `writeOnly` place, so that a worker can scrub after a takeover (S5).
-#[must_use]
-pub fn needs(plan: &Plan, run: &Run) -> Vec<PayloadId> {
-    let _ = (plan, run);
-    Vec::new()
 }

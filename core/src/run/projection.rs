@@ -1,15 +1,17 @@
 //! The rows that readers see, rebuilt from the fold alone (run-machine.md §1 `project`;
 //! seed A "Persistence outline"). Caches: they never replace the events.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::event::{
-    AttemptStatus, ChildKind, Classification, Cost, CostRollup, EdgeSettled, Event, Mode, Usage,
-    UsageRollup,
+    AttemptStatus, ChildKind, Classification, Cost, CostRollup, EdgeSettled, Event, Mode, Payload,
+    Usage, UsageRollup,
 };
-use super::state::{Failure, NodeStatus, Run, RunStatus};
+use super::state::{Attempt, Failure, NodeState, NodeStatus, Run, RunStatus};
 use crate::evidence::Evidence;
-use crate::ids::{ChildId, Hash, NodeId};
+use crate::ids::{ChildId, EdgeId, Hash, NodeId};
 use crate::plan::Plan;
 use crate::time::{Instant, Millis};
 
@@ -207,6 +209,157 @@ impl From<AttemptStatus> for AttemptRowStatus {
 /// events, all rows.
 #[must_use]
 pub fn project(plan: &Plan, run: &Run, events: &[Event]) -> Rows {
-    let _ = (plan, run, events);
-    Rows::default()
+    let mut touched = Touched::default();
+    for event in events {
+        touched.add(&event.payload);
+    }
+    let mut rows = Rows {
+        run: (!events.is_empty()).then(|| run_row(plan, run)),
+        ..Rows::default()
+    };
+    let first = events.first().map_or(0, |event| event.sequence);
+    for index in plan.node_indices() {
+        let id = &plan.node(index).id;
+        if !touched.nodes.contains(id) {
+            continue;
+        }
+        let state = run.state(index);
+        rows.nodes.push(node_row(id, state));
+        let recent = state.attempts.iter().filter(|a| a.last_sequence >= first);
+        rows.attempts.extend(recent.map(|a| attempt_row(id, a)));
+    }
+    for (edge, fact) in plan.edges().iter().zip(run.edges()) {
+        if let Some(fact) = fact.as_ref().filter(|_| touched.edges.contains(&edge.id)) {
+            rows.edges.push(EdgeRow {
+                settled: fact.settled.clone(),
+                settled_at: fact.at.recorded_at,
+            });
+        }
+    }
+    rows
+}
+
+/// Which rows some events speak of.
+#[derive(Default)]
+struct Touched<'e> {
+    nodes: BTreeSet<&'e NodeId>,
+    edges: BTreeSet<&'e EdgeId>,
+}
+
+impl<'e> Touched<'e> {
+    fn add(&mut self, payload: &'e Payload) {
+        let node = match payload {
+            Payload::NodeReady(p) => &p.node_id,
+            Payload::AttemptStarted(p) => &p.node_id,
+            Payload::ChildWaiting(p) => &p.node_id,
+            Payload::AttemptSettled(p) => &p.node_id,
+            Payload::RetryScheduled(p) => &p.node_id,
+            Payload::RetryStarted(p) => &p.node_id,
+            Payload::NodeSkipped(p) => &p.node_id,
+            Payload::NodeCancelRequested(p) => &p.node_id,
+            Payload::NodeCancelAcknowledged(p) | Payload::NodeCancelNotAcknowledged(p) => {
+                &p.node_id
+            }
+            Payload::LateIgnored(p) => &p.node_id,
+            Payload::EdgeSettled(p) => {
+                self.edges.insert(&p.edge_id);
+                return;
+            }
+            Payload::RunQueued(_)
+            | Payload::RunClaimed(_)
+            | Payload::RunRecovered(_)
+            | Payload::RunCancelRequested(_)
+            | Payload::RetentionApplied(_)
+            | Payload::RunSucceeded(_)
+            | Payload::RunFailed(_)
+            | Payload::RunRefused(_)
+            | Payload::RunCancelled(_) => return,
+        };
+        self.nodes.insert(node);
+    }
+}
+
+/// The run's own row.
+#[must_use]
+pub fn run_row(plan: &Plan, run: &Run) -> RunRow {
+    let ended = run.rollups();
+    let settled = run.nodes().iter().filter(|node| node.status().is_final());
+    RunRow {
+        status: run.status(),
+        mode: run.mode(),
+        last_sequence: run.sequence(),
+        queued_at: run.queued_at().and_then(|at| at.recorded_at),
+        started_at: run.first_claim().and_then(|at| at.recorded_at),
+        completed_at: run.end().and_then(|end| end.at.recorded_at),
+        cancel_requested_at: run.cancellation().map(|request| request.requested_at),
+        wake_at: wake_at(run),
+        nodes_settled: settled.count() as u64,
+        nodes_total: plan.nodes().len() as u64,
+        usage: ended.usage,
+        cost: ended.cost,
+        failure: run.end().and_then(|end| end.failure.clone()),
+    }
+}
+
+/// W3: a retry wait ends at its time, or at the run's end of time if that is earlier.
+fn wake_at(run: &Run) -> Option<Instant> {
+    if run.status() != RunStatus::WaitingRetry {
+        return None;
+    }
+    let waiting = run
+        .nodes()
+        .iter()
+        .find(|node| node.status() == NodeStatus::WaitingRetry)?;
+    let next = waiting.retry.as_ref()?.scheduled.next_attempt_at?;
+    let limit = Millis(run.queued()?.limits.duration_ms);
+    let end_of_time = run.queued_at()?.recorded_at?.plus(limit);
+    Some(next.min(end_of_time))
+}
+
+fn node_row(id: &NodeId, state: &NodeState) -> NodeRow {
+    let waits = state.status() == NodeStatus::WaitingRetry;
+    let retry = state.retry.as_ref().filter(|_| waits);
+    NodeRow {
+        node_id: id.clone(),
+        status: state.status(),
+        latest_attempt: state.attempts.len() as u32,
+        outcome_port: state.outcome_port.clone(),
+        next_attempt_at: retry.and_then(|retry| retry.scheduled.next_attempt_at),
+        ready_at: state.ready.and_then(|at| at.recorded_at),
+        started_at: state.started.and_then(|at| at.recorded_at),
+        settled_at: state.settled.and_then(|at| at.recorded_at),
+    }
+}
+
+fn attempt_row(id: &NodeId, attempt: &Attempt) -> AttemptRow {
+    let status = match (attempt.status, &attempt.child) {
+        (Some(status), _) => status.into(),
+        (None, Some(_)) => AttemptRowStatus::WaitingChild,
+        (None, None) => AttemptRowStatus::Running,
+    };
+    AttemptRow {
+        node_id: id.clone(),
+        attempt: attempt.attempt,
+        status,
+        semantic_group: attempt.semantic_group,
+        idempotency_key: attempt.idempotency_key,
+        started_at: attempt.started.recorded_at,
+        completed_at: attempt.settled.and_then(|at| at.recorded_at),
+        outcome_port: attempt.outcome_port.clone(),
+        child_kind: attempt.child.as_ref().map(|child| child.kind),
+        child_id: attempt.child.as_ref().map(|child| child.id.clone()),
+        code: attempt.code.clone(),
+        message: attempt.message.clone(),
+        classification: attempt.classification,
+        retry: attempt.retry.as_ref().map(|retry| RetryRow {
+            backoff_ms: retry.backoff_ms,
+            next_attempt_at: retry.next_attempt_at,
+        }),
+        input: attempt.input.clone(),
+        output: attempt.output.clone(),
+        usage: attempt.usage,
+        cost: attempt.cost.clone(),
+        first_sequence: attempt.started.sequence,
+        last_sequence: attempt.last_sequence,
+    }
 }

@@ -8,7 +8,7 @@ use crate::limits::Limits;
 
 /// What was counted so far.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Rollup {
+pub(super) struct Rollup {
     usage: Usage,
     agents: Vec<ChildId>,
     actions: BTreeSet<ChildId>,

@@ -176,6 +176,8 @@ pub struct Attempt {
     pub started: Moment,
     /// When it ended.
     pub settled: Option<Moment>,
+    /// The last event about it.
+    pub last_sequence: u64,
 }
 
 /// A child that a node started.

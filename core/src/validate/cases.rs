@@ -1,5 +1,5 @@
 //! What the cases beside the rules share: a sound graph to start from, and findings as short
-//! texts, `code kind id path`.
+//! texts, `code kind id path` (wire-format.md §8).
 
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! What the rules look at: a graph indexed once, with what cannot be addressed left out
 //! (wire-format.md Q2). Building it is linear in the document.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::catalogue::Catalogue;
@@ -24,7 +24,7 @@ pub(crate) struct Survey<'g> {
     pub(crate) edges: Vec<Route<'g>>,
     /// Faults of the graph's own schemas, by schema id.
     pub(crate) schema_faults: Vec<(&'g str, Vec<Fault>)>,
-    index: HashMap<&'g str, NodeIx>,
+    index: BTreeMap<&'g str, NodeIx>,
     schemas: BTreeMap<&'g str, Arc<Schema>>,
 }
 
@@ -85,7 +85,7 @@ impl<'g> Survey<'g> {
         // Stable: of equal ids the first in the document stays first.
         nodes.sort_by(|a, b| a.id.cmp(&b.id));
         nodes.dedup_by(|a, b| a.id == b.id);
-        let index: HashMap<&str, NodeIx> = nodes
+        let index: BTreeMap<&str, NodeIx> = nodes
             .iter()
             .enumerate()
             .map(|(at, node)| (node.id.as_str(), at))

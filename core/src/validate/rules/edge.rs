@@ -1,7 +1,7 @@
 //! `edge.endpoint-unknown`, `edge.duplicate`, `edge.schema-incompatible` (wire-format.md G6,
 //! G7, S6; seed A publication rule 6).
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::report;
 use crate::code::Code;
@@ -10,7 +10,7 @@ use crate::validate::issue::{Issue, Location};
 use crate::validate::survey::{End, Route, Survey};
 
 pub(super) fn check(survey: &Survey<'_>, issues: &mut Vec<Issue>) {
-    let mut seen = HashMap::new();
+    let mut seen = BTreeMap::new();
     for route in &survey.edges {
         let edge = route.edge;
         for (end, side, node) in [

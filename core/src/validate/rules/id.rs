@@ -1,7 +1,7 @@
 //! `id.invalid`, `id.duplicate`, `id.reserved` (wire-format.md I1, I2). An identifier that is
 //! at fault cannot address its owner, so nodes and edges are named by their place.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use super::report;
 use crate::code::Code;
@@ -59,7 +59,7 @@ pub(super) fn check(survey: &Survey<'_>, issues: &mut Vec<Issue>) {
 }
 
 fn unique<'g>(ids: impl Iterator<Item = &'g str>, what: &str, list: &str, issues: &mut Vec<Issue>) {
-    let mut seen = HashSet::new();
+    let mut seen = BTreeSet::new();
     for (at, id) in ids.enumerate() {
         let location = || Location::graph_at(format!("{list}/{at}/id"));
         if !is_identifier(id) {

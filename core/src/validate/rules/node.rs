@@ -48,7 +48,7 @@ pub(super) fn check(survey: &Survey<'_>, flow: &Flow, acyclic: bool, issues: &mu
 /// Reports each port that can be chosen and has no edge. An edge whose far end is broken
 /// counts: that end is reported instead.
 fn dead_ends(survey: &Survey<'_>, flow: &Flow, issues: &mut Vec<Issue>) {
-    let mut used = std::collections::HashSet::new();
+    let mut used = std::collections::BTreeSet::new();
     for route in &survey.edges {
         if let End::Port(node, port) = route.source {
             used.insert((node, port.name));

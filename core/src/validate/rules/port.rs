@@ -1,7 +1,7 @@
 //! `port.unknown`, `port.direction`, `port.schema-missing`, `port.schema-mismatch`,
 //! `port.arity` and `schema.unknown` (wire-format.md G2, G4, G5, G7, G9; seed A "Ports").
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::report;
 use crate::code::Code;
@@ -161,7 +161,7 @@ fn ends(survey: &Survey<'_>, route: &Route<'_>, issues: &mut Vec<Issue>) {
 /// they are `edge.duplicate`.
 fn arity(survey: &Survey<'_>, issues: &mut Vec<Issue>) {
     let mut incoming: BTreeMap<(usize, &str), Vec<&EdgeId>> = BTreeMap::new();
-    let mut seen = HashSet::new();
+    let mut seen = BTreeSet::new();
     for route in &survey.edges {
         if let End::Port(node, port) = route.target
             && seen.insert((&route.edge.source, &route.edge.target))

@@ -1,7 +1,7 @@
 //! `schema.*` of the graph's own schemas (wire-format.md S1–S4, Q1); `schema.unknown` stands
 //! with the ports that name one.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use super::report;
 use crate::code::Code;
@@ -18,7 +18,7 @@ pub(super) fn check(survey: &Survey<'_>, issues: &mut Vec<Issue>) {
             report(issues, fault.code, Location::graph_at(path), message);
         }
     }
-    let mut used = HashSet::new();
+    let mut used = BTreeSet::new();
     for node in &survey.nodes {
         used.extend(node.ports.values().map(AsRef::as_ref));
         if let Kind::Validator(validator) = &node.kind {
