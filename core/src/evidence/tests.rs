@@ -391,3 +391,39 @@ fn run_2_absent_evidence_has_no_hash_and_no_payload() {
     );
     assert_eq!(made.preview, Some(json!(null)));
 }
+#[test]
+fn s5_secrets_are_found_by_place_whatever_they_are() {
+    let schema = schema(json!({
+        "type": "object",
+        "properties": {
+            "a": {"allOf": [{"writeOnly": true}]},
+            "list": {"type": "array", "items": {"properties": {"pin": {"writeOnly": true}}}},
+        },
+    }));
+    let value = json!({"a": null, "b": 1, "list": [{"pin": 7, "x": true}, {"pin": {"k": []}}]});
+    let none = Secrets::default();
+    let hidden = none.redact(Some(&schema), &value);
+    assert_eq!(
+        hidden,
+        json!({"a": "***", "b": 1, "list": [{"pin": "***", "x": true}, {"pin": "***"}]})
+    );
+    assert_eq!(none.redact(None, &value), value);
+}
+
+#[test]
+fn s5_the_hash_is_over_the_redacted_form() {
+    let schema = schema(json!({"properties": {"s": {"writeOnly": true}}}));
+    let evidence = |secret: &str| {
+        let value = json!({"s": secret, "open": 1});
+        let mut secrets = Secrets::default();
+        secrets.learn(&schema, &value);
+        made(&schema, &value, &secrets, ROOM)
+    };
+    let (one, other) = (evidence("alpha"), evidence("omega"));
+    assert_eq!(one, other);
+    assert_eq!(
+        one.evidence.hash,
+        Some(hash(&json!({"s": "***", "open": 1})))
+    );
+    assert_eq!(one.preview, Some(json!({"s": "***", "open": 1})));
+}

@@ -367,3 +367,52 @@ fn conformance(file: &str) -> Option<Value> {
         }
     }
 }
+#[test]
+#[ignore = "waits for Schema::reach"]
+fn l6_reads_are_judged_by_the_inputs_schema() {
+    let input = Schema::accept(&json!({
+        "type": "object",
+        "properties": {
+            "n": {"type": "integer"},
+            "s": {"type": ["string", "null"]},
+            "b": {"type": "boolean"},
+            "list": {"type": "array", "items": {"type": "string"}},
+            "any": true,
+        },
+        "required": ["n"],
+        "additionalProperties": false,
+    }))
+    .unwrap();
+    for (expr, expected) in [
+        (json!({"lt": [{"read": "/n"}, {"read": "/any"}]}), vec![]),
+        (json!({"and": [{"read": "/b"}, {"read": "/any"}]}), vec![]),
+        (json!({"in": [{"read": "/s"}, {"read": "/list"}]}), vec![]),
+        (json!({"exists": "/nowhere"}), vec![]),
+        (
+            json!({"lt": [{"read": "/s"}, {"read": "/n"}]}),
+            vec![("/lt/0", "gate.type-mismatch")],
+        ),
+        (
+            json!({"lt": [{"read": "/list/0"}, {"literal": 1}]}),
+            vec![("/lt/0", "gate.type-mismatch")],
+        ),
+        (json!({"read": "/n"}), vec![("", "gate.type-mismatch")]),
+        (
+            json!({"in": [{"literal": 1}, {"read": "/s"}]}),
+            vec![("/in/1", "gate.type-mismatch")],
+        ),
+        (
+            json!({"or": [{"read": "/nowhere"}, {"eq": [{"read": "/n/x"}, {"read": "/b"}]}]}),
+            vec![
+                ("/or/0/read", "gate.path-impossible"),
+                ("/or/1/eq/0/read", "gate.path-impossible"),
+            ],
+        ),
+    ] {
+        let expected: Vec<_> = expected
+            .into_iter()
+            .map(|(pointer, code)| (pointer.to_owned(), code))
+            .collect();
+        assert_eq!(faults(&expr, Some(&input)), expected, "{expr}");
+    }
+}
