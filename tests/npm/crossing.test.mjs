@@ -62,3 +62,28 @@ test('J4 64 nested containers pass, 65 and a cycle are refused', () => {
   refuses(cycle, 'json.too-deep', '/a'.repeat(64));
   assert.throws(() => core.parseText('['.repeat(200_000)), { code: 'json.too-deep' });
 });
+
+test('§11 a graph with errors is refused with its issues, fixtures with their faults', () => {
+  const refusal = (request) => {
+    try {
+      core.simulate(request);
+    } catch (error) {
+      return error;
+    }
+    throw new Error('nothing was thrown');
+  };
+  const empty = refusal({ graph: {}, input: 1, fixtures: {} });
+  assert.equal(empty.code, 'WORKFLOW_GRAPH_INVALID');
+  assert.deepEqual(empty.issues, core.check({}));
+  const unknown = refusal({ graph: { nodes: [{}] }, input: 1, fixtures: {} });
+  assert.deepEqual([unknown.code, unknown.pointer], ['json.missing-member', '/graph/nodes/0']);
+});
+
+test('§11 without a catalogue the rules about it are not judged (Q3)', () => {
+  const codes = (issues) => issues.map((issue) => issue.code);
+  for (const none of [undefined, null]) {
+    assert.ok(codes(core.check({ schemaVersion: 1 }, none)).includes('catalogue.absent'));
+  }
+  assert.ok(!codes(core.check({ schemaVersion: 1 }, {})).includes('catalogue.absent'));
+  assert.throws(() => core.check({}, { agents: 1 }), { code: 'json.wrong-type' });
+});

@@ -4,6 +4,7 @@
 
 mod cross;
 mod refusal;
+pub mod workflow;
 
 use cross::{from_js, object_from_js, text_from_js, to_js};
 use refusal::Refusal;
@@ -18,7 +19,7 @@ use wasm_bindgen::prelude::*;
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = r#"
 export type Json = null | boolean | number | string | Json[] | { [member: string]: Json };
-export interface SluicegateError extends Error { readonly name: "SluicegateError"; readonly code: string; readonly pointer?: string; }
+export interface SluicegateError extends Error { readonly name: "SluicegateError"; readonly code: string; readonly pointer?: string; readonly issues?: Issue[]; readonly errors?: { readonly nodeId: string; readonly pointer?: string; readonly reason: string }[]; }
 export interface SchemaFault { readonly code: string; readonly path: string; readonly message: string; }
 export interface ValidationFailure { readonly path: string; readonly keyword: string; readonly message: string; }
 "#;

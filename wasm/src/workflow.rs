@@ -1,0 +1,139 @@
+//! Graphs and runs for JavaScript (wire-format.md §11): check, compile, dry run, simulate.
+
+use std::sync::Arc;
+
+use crate::cross::{from_js, to_js};
+use crate::refusal::Refusal;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sluicegate_core::catalogue::Catalogue;
+use sluicegate_core::code::Code;
+use sluicegate_core::compile::{self, Compiled, DryRunReport};
+use sluicegate_core::graph::Graph;
+use sluicegate_core::limits::Limits;
+use sluicegate_core::plan::Plan;
+use sluicegate_core::run::WorkflowReference;
+use sluicegate_core::simulate::{self, Fixtures, RunResult};
+use sluicegate_core::validate;
+use sluicegate_core::value::{Place, Value, to_value};
+use wasm_bindgen::prelude::*;
+
+/// What crosses the border.
+#[wasm_bindgen(typescript_custom_section)]
+const TYPES: &str = r#"
+export type Location =
+  | { readonly kind: "graph"; readonly path?: string }
+  | { readonly kind: "input"; readonly path: string }
+  | { readonly kind: "node"; readonly nodeId: string; readonly path?: string }
+  | { readonly kind: "edge"; readonly edgeId: string; readonly path?: string };
+export interface Issue { readonly code: string; readonly severity: "error" | "warning"; readonly message: string; readonly location: Location; }
+export interface Catalogue { readonly agents?: Json[]; readonly actions?: Json[]; readonly permissions?: string[]; }
+export interface DryRunReport { readonly reportVersion: 1; readonly graphChecksum: string; readonly valid: boolean; readonly issues: Issue[]; readonly compiledOrder: string[]; readonly references: { readonly kind: "agent" | "action" | "schema"; readonly id: string; readonly version: string; readonly available: boolean }[]; readonly requiredPermissions: string[]; readonly limits: { [limit: string]: number }; }
+export interface RunResult { readonly runId: string; readonly status: string; readonly outputs?: { [nodeId: string]: Json }; readonly failure?: { readonly code: string; readonly message: string; readonly nodeId?: string }; readonly virtualDurationMs?: number; readonly events: Json[]; readonly payloads: { [payloadId: string]: Json }; }
+"#;
+
+/// Everything that is wrong with a graph, in the order of §8.
+#[wasm_bindgen(js_name = check, unchecked_return_type = "Issue[]")]
+pub fn check(
+    #[wasm_bindgen(unchecked_param_type = "Json")] graph: &JsValue,
+    #[wasm_bindgen(unchecked_optional_param_type = "Catalogue")] catalogue: Option<JsValue>,
+) -> Result<JsValue, JsValue> {
+    let graph = Graph::read(&from_js(graph)?).map_err(Refusal::from)?;
+    let catalogue = catalogue_from_js(catalogue.as_ref())?;
+    give(&validate::check(
+        &graph,
+        catalogue.as_ref(),
+        &Limits::default(),
+    ))
+}
+
+/// A graph's plan and issues; the plan is null when an issue is an error.
+#[wasm_bindgen(js_name = compile, unchecked_return_type = "{ plan: Json; issues: Issue[] }")]
+pub fn compile(
+    #[wasm_bindgen(unchecked_param_type = "Json")] graph: &JsValue,
+    #[wasm_bindgen(unchecked_optional_param_type = "Catalogue")] catalogue: Option<JsValue>,
+) -> Result<JsValue, JsValue> {
+    let graph = Graph::read(&from_js(graph)?).map_err(Refusal::from)?;
+    let catalogue = catalogue_from_js(catalogue.as_ref())?;
+    let Compiled { plan, issues } =
+        compile::compile(&graph, catalogue.as_ref(), &Limits::default());
+    give(&json!({ "plan": plan, "issues": issues }))
+}
+
+/// The dry-run report of a graph and, where one is given, a sample input.
+#[wasm_bindgen(js_name = dryRun, unchecked_return_type = "DryRunReport")]
+pub fn dry_run(
+    #[wasm_bindgen(
+        unchecked_param_type = "{ graph: Json; input?: Json; catalogue?: Catalogue; permissions?: string[] }"
+    )]
+    request: &JsValue,
+) -> Result<JsValue, JsValue> {
+    give(&dry_run_of(&from_js(request)?)?)
+}
+
+/// Runs a graph from end to end on fixtures (§9) and gives its result (R2).
+#[wasm_bindgen(js_name = simulate, unchecked_return_type = "RunResult")]
+pub fn simulate(
+    #[wasm_bindgen(
+        unchecked_param_type = "{ graph: Json; input: Json; fixtures: Json; catalogue?: Catalogue }"
+    )]
+    request: &JsValue,
+) -> Result<JsValue, JsValue> {
+    give(&simulation_of(&from_js(request)?)?)
+}
+
+fn dry_run_of(request: &Value) -> Result<DryRunReport, Refusal> {
+    let mut request = Place::root(request).object()?;
+    let graph = Graph::read_at(&request.required("graph")?)?;
+    let input = request.optional("input").map(|place| place.value());
+    let catalogue = request.optional("catalogue");
+    let catalogue = catalogue.map(|place| catalogue_at(&place)).transpose()?;
+    let permissions = request.optional("permissions");
+    let permissions = permissions.map(|place| texts_at(&place)).transpose()?;
+    request.done()?;
+    Ok(compile::dry_run(
+        &graph,
+        input,
+        catalogue.as_ref(),
+        permissions.as_deref(),
+        &Limits::default(),
+    ))
+}
+
+fn simulation_of(request: &Value) -> Result<RunResult, Refusal> {
+    let mut request = Place::root(request).object()?;
+    let graph = Graph::read_at(&request.required("graph")?)?;
+    let input = Arc::new(request.required("input")?.value().clone());
+    let fixtures = Fixtures::read_at(&request.required("fixtures")?)?;
+    let catalogue = request.optional("catalogue");
+    let catalogue = catalogue.map(|place| catalogue_at(&place)).transpose()?;
+    request.done()?;
+    let limits = Limits::default();
+    let Compiled { plan, issues } = compile::compile(&graph, catalogue.as_ref(), &limits);
+    let plan = plan.ok_or_else(|| Refusal::of_graph(&issues))?;
+    let plan = Plan::load(plan).map_err(|error| Refusal::of_plan(&error))?;
+    let reference = WorkflowReference::default();
+    let simulation = simulate::simulate(&plan, input, &fixtures, &limits, reference)?;
+    Ok(simulation.result())
+}
+
+fn catalogue_from_js(from: Option<&JsValue>) -> Result<Option<Catalogue>, Refusal> {
+    let read = |from| catalogue_at(&Place::root(&from_js(from)?));
+    from.filter(|from| !from.is_null()).map(read).transpose()
+}
+
+fn catalogue_at(place: &Place<'_>) -> Result<Catalogue, Refusal> {
+    Catalogue::deserialize(place.value())
+        .map_err(|error| place.error(Code::JsonWrongType, error.to_string()).into())
+}
+
+fn texts_at(place: &Place<'_>) -> Result<Vec<String>, Refusal> {
+    let texts = place.array()?.into_iter();
+    Ok(texts
+        .map(|place| place.text().map(str::to_owned))
+        .collect::<Result<_, _>>()?)
+}
+
+fn give<T: Serialize>(thing: &T) -> Result<JsValue, JsValue> {
+    to_js(&to_value(thing).map_err(Refusal::from)?)
+}
