@@ -1,0 +1,132 @@
+//! Figures of the core as multiples of `serde_json` parsing the same document into a
+//! `Value`, in one run. One JSON object a line; exit 1 where a limit is missed.
+
+mod graph;
+
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use sluicegate_core::graph::Graph;
+use sluicegate_core::limits::Limits;
+use sluicegate_core::plan::Plan;
+use sluicegate_core::run::WorkflowReference;
+use sluicegate_core::simulate::{Fixtures, simulate};
+use sluicegate_core::{compile, validate, value};
+
+fn main() -> ExitCode {
+    match measure() {
+        Ok(missed) => ExitCode::from(u8::from(missed)),
+        Err(reason) => {
+            eprintln!("{reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether a limit was missed.
+fn measure() -> Result<bool, String> {
+    let limits = Limits::default();
+    let reference = graph::reference(16);
+    let text = value::canonical(&reference.graph);
+    let document = value::read(&text).map_err(|e| e.to_string())?;
+    let graph = Graph::read(&document).map_err(|e| e.to_string())?;
+    let compiled = compile::compile(&graph, None, &limits);
+    let plan = compiled
+        .plan
+        .ok_or(format!("issues: {:#?}", compiled.issues))?;
+    let plan = Plan::load(plan).map_err(|e| e.to_string())?;
+    let fixtures = Fixtures::read(&reference.fixtures).map_err(|e| e.to_string())?;
+    let input = Arc::new(reference.input);
+    let run = || {
+        let input = Arc::clone(&input);
+        simulate(
+            &plan,
+            input,
+            &fixtures,
+            &limits,
+            WorkflowReference::default(),
+        )
+    };
+    let done = run().map_err(|e| e.to_string())?.result();
+    if let Some(failure) = done.failure {
+        return Err(format!("the reference graph fails: {failure:?}"));
+    }
+    // A tenfold graph with the limits lifted shows whether anything grows faster than it.
+    let wide = Limits {
+        nodes: 10_000,
+        edges: 100_000,
+        graph_bytes: 100_000_000,
+        ..Limits::default()
+    };
+    let tenfold = Graph::read(&graph::reference(166).graph).map_err(|e| e.to_string())?;
+
+    let parse = median(|| serde_json::from_str::<Value>(&text).is_ok());
+    let compile = median(|| compile::compile(&graph, None, &limits).plan.is_some());
+    let figures = [
+        (
+            "core.read.vs-parse",
+            median(|| value::read(&text).map(|v| Graph::read(&v).is_ok())),
+            parse,
+        ),
+        (
+            "core.check.vs-parse",
+            median(|| validate::check(&graph, None, &limits).len()),
+            parse,
+        ),
+        ("core.compile.vs-parse", compile, parse),
+        ("core.simulate.vs-parse", median(|| run().is_ok()), parse),
+        (
+            "core.growth.tenfold",
+            median(|| compile::compile(&tenfold, None, &wide).issues.len()),
+            compile,
+        ),
+    ];
+    let mut missed = false;
+    for (name, time, base) in figures {
+        let ratio = time.as_secs_f64() / base.as_secs_f64();
+        let limit = LIMITS
+            .iter()
+            .find(|(of, _)| *of == name)
+            .map(|(_, limit)| *limit);
+        missed |= limit.is_some_and(|limit| ratio > limit);
+        let value = (ratio * 100.0).round() / 100.0;
+        println!(
+            "{}",
+            json!({"name": name, "value": value, "unit": "ratio", "limit": limit})
+        );
+    }
+    let micros = (parse.as_secs_f64() * 1e7).round() / 10.0;
+    println!(
+        "{}",
+        json!({"name": "core.parse", "value": micros, "unit": "µs", "limit": null})
+    );
+    println!(
+        "{}",
+        json!({"name": "core.graph-bytes", "value": text.len(), "unit": "bytes", "limit": 65_536})
+    );
+    Ok(missed)
+}
+
+/// What must hold.
+const LIMITS: [(&str, f64); 3] = [
+    ("core.compile.vs-parse", 8.0),
+    ("core.simulate.vs-parse", 60.0),
+    ("core.growth.tenfold", 12.0),
+];
+
+/// The median time of a call, over a second of calls or at least eleven.
+fn median<T>(mut call: impl FnMut() -> T) -> Duration {
+    black_box(call());
+    let mut times = Vec::new();
+    let begun = Instant::now();
+    while times.len() < 11 || (begun.elapsed() < Duration::from_secs(1) && times.len() < 5_001) {
+        let before = Instant::now();
+        black_box(call());
+        times.push(before.elapsed());
+    }
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
