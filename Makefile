@@ -1,5 +1,5 @@
 # Set-up comes first in every goal: it installs what is missing and is silent when nothing is.
-.PHONY: run test lint web npm setup
+.PHONY: run test lint web npm setup bench-core
 
 run:   ; @scripts/run
 test:  ; @scripts/test
@@ -7,3 +7,6 @@ lint:  ; @scripts/lint
 web:   ; @scripts/web
 npm:   ; @scripts/npm
 setup: ; @scripts/setup test
+
+# One JSON object a line; exit 1 where a limit is missed.
+bench-core: ; @cargo bench --locked -q -p sluicegate-core --bench reference

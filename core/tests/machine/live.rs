@@ -19,23 +19,23 @@ use super::order::story;
 use super::plans::{node, plan, policy};
 
 /// What a child answers, by node and attempt.
-pub type Script = Box<dyn Fn(&Start) -> ChildOutcome>;
+pub(crate) type Script = Box<dyn Fn(&Start) -> ChildOutcome>;
 
 /// A store and a worker in one.
-pub struct World<'p> {
-    pub plan: &'p Plan,
-    pub limits: Limits,
-    pub now: u64,
-    pub log: Vec<Event>,
-    pub payloads: BTreeMap<PayloadId, Arc<Value>>,
-    pub executed: BTreeMap<(String, u32), u32>,
-    pub commits: usize,
+pub(crate) struct World<'p> {
+    pub(crate) plan: &'p Plan,
+    pub(crate) limits: Limits,
+    pub(crate) now: u64,
+    pub(crate) log: Vec<Event>,
+    pub(crate) payloads: BTreeMap<PayloadId, Arc<Value>>,
+    pub(crate) executed: BTreeMap<(String, u32), u32>,
+    pub(crate) commits: usize,
     script: Script,
     fence: u64,
 }
 
 impl<'p> World<'p> {
-    pub fn new(plan: &'p Plan, script: Script) -> Self {
+    pub(crate) fn new(plan: &'p Plan, script: Script) -> Self {
         Self {
             plan,
             limits: Limits::default(),
@@ -50,7 +50,7 @@ impl<'p> World<'p> {
     }
 
     /// The run as a fresh worker folds it.
-    pub fn run(&self) -> Run {
+    pub(crate) fn run(&self) -> Run {
         let mut run = Run::new(self.plan, TenantId::from("t1"), RunId::from("r1"));
         for event in &self.log {
             run.apply(self.plan, event).unwrap();
@@ -59,7 +59,7 @@ impl<'p> World<'p> {
     }
 
     /// Decides on exactly the payloads that `needs` names.
-    pub fn decide(&mut self, command: Command) -> Result<Decision, Refusal> {
+    pub(crate) fn decide(&mut self, command: Command) -> Result<Decision, Refusal> {
         let run = self.run();
         let envelopes: Envelopes = needs(self.plan, &run)
             .into_iter()
@@ -78,7 +78,7 @@ impl<'p> World<'p> {
         Ok(decision)
     }
 
-    pub fn queue(&mut self, input: Value) {
+    pub(crate) fn queue(&mut self, input: Value) {
         let limits = self.limits.clone();
         self.decide(Command::Queue(Box::new(Queue {
             mode: Mode::Live,
@@ -94,7 +94,7 @@ impl<'p> World<'p> {
         .unwrap();
     }
 
-    pub fn claim(&mut self) {
+    pub(crate) fn claim(&mut self) {
         self.fence += 1;
         let lease = Lease {
             fence: self.fence,
@@ -109,7 +109,7 @@ impl<'p> World<'p> {
     }
 
     /// One step of a worker; `false` once nothing is owed.
-    pub fn step(&mut self) -> bool {
+    pub(crate) fn step(&mut self) -> bool {
         let run = self.run();
         let Some(effect) = effects(self.plan, &run).into_iter().next() else {
             return false;
@@ -148,7 +148,7 @@ impl<'p> World<'p> {
 
     /// Accepts a child; the result comes in a commit of its own, so that a crash can fall
     /// between the two.
-    pub fn start(&mut self, start: &Start, accept: bool) {
+    pub(crate) fn start(&mut self, start: &Start, accept: bool) {
         let outcome = (self.script)(start);
         if let ChildOutcome::Refused { .. } = outcome {
             let result = self.execute(start);
@@ -176,7 +176,7 @@ impl<'p> World<'p> {
         ended((self.script)(start))
     }
 
-    pub fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         for _ in 0..1_000 {
             if !self.step() {
                 return;
@@ -186,11 +186,11 @@ impl<'p> World<'p> {
     }
 }
 
-pub fn child_of(start: &Start) -> ChildId {
+pub(crate) fn child_of(start: &Start) -> ChildId {
     ChildId::new(format!("{}#{}", start.node_id, start.attempt))
 }
 
-pub fn ended(outcome: ChildOutcome) -> ChildResult {
+pub(crate) fn ended(outcome: ChildOutcome) -> ChildResult {
     ChildResult {
         outcome,
         terminal: true,
@@ -202,7 +202,7 @@ pub fn ended(outcome: ChildOutcome) -> ChildResult {
     }
 }
 
-pub fn user() -> Actor {
+pub(crate) fn user() -> Actor {
     Actor::User(UserActor {
         account_id: "acc".to_owned(),
         display_name: "Ada".to_owned(),
@@ -210,20 +210,20 @@ pub fn user() -> Actor {
     })
 }
 
-pub fn success(output: Value) -> ChildOutcome {
+pub(crate) fn success(output: Value) -> ChildOutcome {
     ChildOutcome::Success {
         output: Arc::new(output),
     }
 }
 
-pub fn failure(code: &str) -> ChildOutcome {
+pub(crate) fn failure(code: &str) -> ChildOutcome {
     ChildOutcome::Failure {
         code: code.to_owned(),
         message: code.to_owned(),
     }
 }
 
-pub fn one_agent(failure_policy: Value) -> Plan {
+pub(crate) fn one_agent(failure_policy: Value) -> Plan {
     plan(
         &[
             node("in", "input", json!({})),

@@ -11,7 +11,7 @@ use sluicegate_core::simulate::{Fixtures, Refused, Simulation, simulate};
 
 use super::plans::{node, plan, plan_with, policy};
 
-pub fn run(plan: &Plan, input: Value, fixtures: Value) -> Simulation {
+pub(crate) fn run(plan: &Plan, input: Value, fixtures: Value) -> Simulation {
     try_run(plan, input, fixtures).unwrap()
 }
 
@@ -27,7 +27,7 @@ fn try_run(plan: &Plan, input: Value, fixtures: Value) -> Result<Simulation, Ref
 }
 
 /// Events in short: the type's last words and whom they speak of.
-pub fn story(events: &[Event]) -> Vec<String> {
+pub(crate) fn story(events: &[Event]) -> Vec<String> {
     events
         .iter()
         .map(|event| {

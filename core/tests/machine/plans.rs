@@ -5,7 +5,7 @@ use sluicegate_core::node_type::NodeType;
 use sluicegate_core::plan::{Document, Plan};
 
 /// A node: its id and type; `extra` members overwrite what is made up.
-pub fn node(id: &str, node_type: &str, extra: Value) -> Value {
+pub(crate) fn node(id: &str, node_type: &str, extra: Value) -> Value {
     let ports: Map<String, Value> = NodeType::parse(node_type)
         .unwrap()
         .ports()
@@ -34,17 +34,17 @@ pub fn node(id: &str, node_type: &str, extra: Value) -> Value {
 }
 
 /// A failure policy with a fixed wait of 10 ms.
-pub fn policy(max_attempts: u32, retry_on: &[&str], on_exhausted: &str) -> Value {
+pub(crate) fn policy(max_attempts: u32, retry_on: &[&str], on_exhausted: &str) -> Value {
     json!({"maxAttempts": max_attempts, "retryOn": retry_on,
         "backoff": {"kind": "fixed", "initialMs": 10, "maximumMs": 10}, "onExhausted": on_exhausted})
 }
 
 /// Edges as `id: node.port > node.port`, nodes in plan order.
-pub fn plan(nodes: &[Value], edges: &[&str]) -> Plan {
+pub(crate) fn plan(nodes: &[Value], edges: &[&str]) -> Plan {
     plan_with(nodes, edges, json!({}))
 }
 
-pub fn plan_with(nodes: &[Value], edges: &[&str], schemas: Value) -> Plan {
+pub(crate) fn plan_with(nodes: &[Value], edges: &[&str], schemas: Value) -> Plan {
     let mut parsed: Vec<(String, Value)> = edges
         .iter()
         .map(|edge| {
