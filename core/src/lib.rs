@@ -10,6 +10,7 @@
 
 pub mod actor;
 pub mod api;
+pub mod audit;
 pub mod catalogue;
 pub mod code;
 pub mod compile;

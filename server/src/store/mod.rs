@@ -10,8 +10,10 @@ mod definition;
 mod error;
 mod identity;
 mod run;
+pub mod sqlite;
 
 use async_trait::async_trait;
+use sluicegate_core::audit::Head;
 use sluicegate_core::ids::{AgentId, ChildId, Hash, PayloadId, RunId, TenantId, WorkflowKey};
 use sluicegate_core::time::Instant;
 use sluicegate_core::value::Value;
@@ -291,7 +293,7 @@ pub trait Store: Send + Sync {
     ) -> Result<Vec<Value>, StoreError>;
 
     /// The last sequence and hash of the chain; sequence 0 before the first.
-    async fn audit_head(&self, tenant: &TenantId) -> Result<(u64, Hash), StoreError>;
+    async fn audit_head(&self, tenant: &TenantId) -> Result<Head, StoreError>;
 
     // Identity (server.md §3). Secrets arrive as hashes.
 

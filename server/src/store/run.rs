@@ -15,6 +15,8 @@ use sluicegate_core::value::{self, Value};
 
 use super::By;
 
+pub use sluicegate_core::audit::Draft as AuditDraft;
+
 /// The run that an idempotency key stands for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accepted {
@@ -152,27 +154,6 @@ pub struct Sealed {
     pub evidence: Evidence,
     /// What readers may see.
     pub preview: Option<Value>,
-}
-
-/// An audit entry before it has its place in the chain (H1).
-#[derive(Debug, Clone, PartialEq)]
-pub struct AuditDraft {
-    /// The tenant.
-    pub tenant: TenantId,
-    /// Who.
-    pub actor: Actor,
-    /// Through what.
-    pub origin: Option<Origin>,
-    /// The act.
-    pub action: String,
-    /// `workflow` or `run`.
-    pub subject_kind: String,
-    /// Which.
-    pub subject_id: String,
-    /// Safe details.
-    pub metadata: Value,
-    /// When.
-    pub occurred_at: Instant,
 }
 
 /// A worker's wish for work.

@@ -1,0 +1,314 @@
+//! The audit chain: what an entry says, its hash and the check of a chain
+//! (run-machine.md §11, H1–H4; seed A "Authorization and audit").
+
+use serde::{Deserialize, Serialize};
+
+use crate::actor::{Actor, Origin};
+use crate::ids::{Hash, TenantId};
+use crate::time::Instant;
+use crate::value::{self, JsonError, Map, Value};
+
+/// An entry before it has its place in the chain.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draft {
+    /// The tenant.
+    pub tenant_id: TenantId,
+    /// Who acted (H4).
+    pub actor: Actor,
+    /// Through what.
+    pub origin: Option<Origin>,
+    /// The act: an event's type or a name of H1.
+    pub action: String,
+    /// On what.
+    pub subject: Subject,
+    /// Safe details.
+    pub metadata: Value,
+    /// When.
+    pub occurred_at: Instant,
+}
+
+/// What an act was done to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Subject {
+    /// `workflow` or `run`.
+    pub kind: String,
+    /// Which.
+    pub id: String,
+}
+
+/// An entry of a tenant's chain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Entry {
+    /// The tenant.
+    pub tenant_id: TenantId,
+    /// From 1, without gaps, one count a tenant.
+    pub sequence: u64,
+    /// Who acted.
+    pub actor: Actor,
+    /// Through what.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub origin: Option<Origin>,
+    /// The act.
+    pub action: String,
+    /// On what.
+    pub subject: Subject,
+    /// Safe details.
+    pub metadata: Value,
+    /// When.
+    pub occurred_at: Instant,
+    /// The hash of the entry before.
+    pub previous_hash: Hash,
+    /// The hash of all the other members (H2).
+    pub event_hash: Hash,
+}
+
+/// The last entry of a chain, kept apart from it, so that a cut tail shows (H2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Head {
+    /// Its sequence; 0 before the first entry.
+    pub sequence: u64,
+    /// Its hash.
+    pub hash: Hash,
+}
+
+impl Default for Head {
+    fn default() -> Self {
+        Self {
+            sequence: 0,
+            hash: Hash::ZERO,
+        }
+    }
+}
+
+impl Draft {
+    /// Gives the entry its place after `head`.
+    ///
+    /// # Errors
+    /// A metadata value that JSON of ours cannot say (J1).
+    pub fn seal(self, head: &Head) -> Result<Entry, JsonError> {
+        let mut entry = Entry {
+            tenant_id: self.tenant_id,
+            sequence: head.sequence + 1,
+            actor: self.actor,
+            origin: self.origin,
+            action: self.action,
+            subject: self.subject,
+            metadata: self.metadata,
+            occurred_at: self.occurred_at,
+            previous_hash: head.hash,
+            event_hash: Hash::ZERO,
+        };
+        entry.event_hash = entry.content_hash()?;
+        Ok(entry)
+    }
+}
+
+impl Entry {
+    /// The hash over the canonical object of all members but `eventHash` (H2).
+    ///
+    /// # Errors
+    /// As [`Draft::seal`].
+    pub fn content_hash(&self) -> Result<Hash, JsonError> {
+        let mut object = value::to_value(self)?;
+        if let Value::Object(members) = &mut object {
+            members.remove("eventHash");
+        }
+        Ok(value::hash(&object))
+    }
+
+    /// The head, should this be the last entry.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        Head {
+            sequence: self.sequence,
+            hash: self.event_hash,
+        }
+    }
+}
+
+/// Event types that the seed calls audit-required, in the order of their weight (H1).
+const REQUIRED: [&str; 14] = [
+    "run.succeeded",
+    "run.failed",
+    "run.refused",
+    "run.cancelled",
+    "payload.retention.applied",
+    "run.cancel.requested",
+    "run.queued",
+    "run.recovered",
+    "run.claimed",
+    "node.attempt.settled",
+    "node.child.waiting",
+    "node.retry.scheduled",
+    "node.attempt.started",
+    "node.skipped",
+];
+
+/// The action and the metadata of the entry for one decision, from its full events in order
+/// (H1). `None` for a decision without events, which makes no entry.
+#[must_use]
+pub fn of_decision(events: &[Value]) -> Option<(String, Value)> {
+    let named = |event: &Value| -> Option<(String, u64)> {
+        let name = event.get("type")?.as_str()?.to_owned();
+        Some((name, event.get("sequence")?.as_u64()?))
+    };
+    let named: Vec<(String, u64)> = events.iter().filter_map(named).collect();
+    let weight = |name: &str| {
+        let place = REQUIRED.iter().position(|required| *required == name);
+        place.unwrap_or(REQUIRED.len())
+    };
+    let (action, _) = named
+        .iter()
+        .min_by_key(|(name, sequence)| (weight(name), *sequence))?;
+    let (first, last) = (named.first()?.1, named.last()?.1);
+    let required: Vec<Value> = named
+        .iter()
+        .filter(|(name, _)| REQUIRED.contains(&name.as_str()))
+        .map(|(name, sequence)| {
+            let mut item = Map::new();
+            item.insert("sequence".to_owned(), (*sequence).into());
+            item.insert("type".to_owned(), name.as_str().into());
+            Value::Object(item)
+        })
+        .collect();
+    let mut metadata = Map::new();
+    metadata.insert("events".to_owned(), Value::Array(required));
+    metadata.insert("firstSequence".to_owned(), first.into());
+    metadata.insert("lastSequence".to_owned(), last.into());
+    metadata.insert(
+        "eventsHash".to_owned(),
+        events_hash(events).to_string().into(),
+    );
+    Some((action.clone(), Value::Object(metadata)))
+}
+
+/// The hash over the canonical array of full events (H1).
+#[must_use]
+pub fn events_hash(events: &[Value]) -> Hash {
+    value::hash(&Value::Array(events.to_vec()))
+}
+
+/// The answer of a check: the seed's, with `head` and `reason` (H3).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Verification {
+    /// Whether everything fits.
+    pub valid: bool,
+    /// The last entry that fits.
+    pub checked_through_sequence: u64,
+    /// The first that does not.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub first_broken_sequence: Option<u64>,
+    /// What its `previousHash` should be, or its content's hash, or the head's hash.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub expected_previous_hash: Option<Hash>,
+    /// What stands there instead.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub actual_previous_hash: Option<Hash>,
+    /// What kind of break.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reason: Option<Break>,
+    /// The head that was checked against.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub head: Option<Head>,
+}
+
+/// How a chain can be broken (H3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Break {
+    /// An entry does not name the one before it, or one is missing.
+    Link,
+    /// An entry's content is not what was hashed.
+    Content,
+    /// The chain does not end where the head says.
+    Head,
+    /// A run's events are not those that the entry hashed.
+    Events,
+}
+
+/// A check that goes along a chain, entry by entry, so that no chain is too long for it.
+#[derive(Debug, Clone, Default)]
+pub struct Check {
+    last: Head,
+    broken: Option<Broken>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Broken {
+    sequence: u64,
+    expected: Hash,
+    actual: Hash,
+    reason: Break,
+}
+
+impl Check {
+    /// Takes the next entry. `false`: the chain is broken here or was before.
+    pub fn take(&mut self, entry: &Entry) -> bool {
+        if self.broken.is_some() {
+            return false;
+        }
+        let content = entry.content_hash().unwrap_or(Hash::ZERO);
+        let at = self.last.sequence + 1;
+        if entry.sequence != at || entry.previous_hash != self.last.hash {
+            self.break_at(at, self.last.hash, entry.previous_hash, Break::Link);
+        } else if content != entry.event_hash {
+            self.break_at(at, content, entry.event_hash, Break::Content);
+        } else {
+            self.last = entry.head();
+        }
+        self.broken.is_none()
+    }
+
+    /// Says that the events of the entry that was taken last are others than it hashed.
+    pub fn events_differ(&mut self, expected: Hash, actual: Hash) {
+        let at = self.last.sequence;
+        if self.broken.is_none() {
+            self.last.sequence = at.saturating_sub(1);
+            self.break_at(at, expected, actual, Break::Events);
+        }
+    }
+
+    /// The answer, once all entries were taken.
+    #[must_use]
+    pub fn finish(mut self, head: Option<Head>) -> Verification {
+        if let (None, Some(head)) = (self.broken, head)
+            && head != self.last
+        {
+            let at = self.last.sequence.min(head.sequence) + 1;
+            self.break_at(at, head.hash, self.last.hash, Break::Head);
+        }
+        Verification {
+            valid: self.broken.is_none(),
+            checked_through_sequence: self.last.sequence,
+            first_broken_sequence: self.broken.map(|broken| broken.sequence),
+            expected_previous_hash: self.broken.map(|broken| broken.expected),
+            actual_previous_hash: self.broken.map(|broken| broken.actual),
+            reason: self.broken.map(|broken| broken.reason),
+            head,
+        }
+    }
+
+    fn break_at(&mut self, sequence: u64, expected: Hash, actual: Hash, reason: Break) {
+        self.broken = Some(Broken {
+            sequence,
+            expected,
+            actual,
+            reason,
+        });
+    }
+}
+
+/// Checks a whole chain against its head, where one is known.
+#[must_use]
+pub fn verify(entries: &[Entry], head: Option<Head>) -> Verification {
+    let mut check = Check::default();
+    let _ = entries.iter().all(|entry| check.take(entry));
+    check.finish(head)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,406 @@
+//! Runs as they are read (api.md "Runs"; run-machine.md §1): a detail is one consistent view
+//! of all its tables.
+
+use sqlx::sqlite::SqliteRow;
+
+use sluicegate_core::code::Code;
+use sluicegate_core::ids::{PayloadId, RunId, SchemaId, TenantId, WorkflowKey};
+use sluicegate_core::run::{Mode, PayloadKind};
+use sluicegate_core::time::Millis;
+use sluicegate_core::value::Value;
+
+use super::{Columns, SqliteStore, document, fault, int, json, thing};
+use crate::store::{
+    LoadedRun, Parked, PreviewRow, RunDetailRows, RunFilter, RunListRow, RunReference, Sealed,
+    StoreError, StoredEvent,
+};
+
+fn parked(row: &SqliteRow) -> Result<Option<Parked>, StoreError> {
+    let Some(code) = row.maybe_text("parked_code")? else {
+        return Ok(None);
+    };
+    Ok(Some(Parked {
+        code: Code::parse(&code).unwrap_or(Code::WorkflowEventTransitionInvalid),
+        sequence: row.maybe_number("parked_sequence")?.unwrap_or(0),
+    }))
+}
+
+fn list_row(row: &SqliteRow) -> Result<RunListRow, StoreError> {
+    Ok(RunListRow {
+        run_id: RunId::from(row.text("run_id")?),
+        workflow_id: row.maybe_text("workflow_id")?,
+        workflow_key: row.maybe_text("workflow_key")?.map(WorkflowKey::from),
+        revision: row.maybe_number("workflow_revision")?,
+        graph_checksum: row.hash("graph_checksum")?,
+        actor: row.json("actor")?,
+        origin: row.json("origin")?,
+        row: row.json("row")?,
+        parked: parked(row)?,
+    })
+}
+
+fn stored_event(row: &SqliteRow) -> Result<StoredEvent, StoreError> {
+    Ok(StoredEvent {
+        sequence: row.number("sequence")?,
+        event_type: row.text("event_type")?,
+        schema_version: u32::try_from(row.number("schema_version")?).unwrap_or(u32::MAX),
+        payload: row.document("payload")?,
+        recorded_at: row.instant("recorded_at")?,
+        virtual_offset_ms: row.maybe_number("virtual_offset_ms")?.map(Millis),
+    })
+}
+
+fn sealed(row: &SqliteRow) -> Result<Sealed, StoreError> {
+    let kind = match row.text("kind")?.as_str() {
+        "result" => PayloadKind::Result,
+        _ => PayloadKind::Execution,
+    };
+    Ok(Sealed {
+        id: PayloadId::from(row.text("payload_id")?),
+        kind,
+        schema_id: SchemaId::from(row.text("schema_id")?),
+        key_id: row.text("key_id")?,
+        bytes: row.bytes("bytes")?,
+        evidence: row.json("evidence")?,
+        preview: None,
+    })
+}
+
+/// A column of JSON texts, one row each.
+async fn things<T: serde::de::DeserializeOwned>(
+    reading: &mut sqlx::SqliteConnection,
+    query: &'static str,
+    tenant: &TenantId,
+    run_id: &RunId,
+) -> Result<Vec<T>, StoreError> {
+    let texts: Vec<String> = sqlx::query_scalar(query)
+        .bind(tenant.as_str())
+        .bind(run_id.as_str())
+        .fetch_all(reading)
+        .await
+        .map_err(fault)?;
+    texts.iter().map(|text| thing(text)).collect()
+}
+
+/// The graph and the plan of a run: of its revision, or its own.
+async fn documents(
+    reading: &mut sqlx::SqliteConnection,
+    tenant: &TenantId,
+    run_id: &RunId,
+) -> Result<(Value, Value), StoreError> {
+    let row = sqlx::query(
+        "select coalesce(v.graph, d.graph) as graph, coalesce(v.plan, d.plan) as plan
+         from workflow_runs r
+         left join workflow_revisions v
+           on v.tenant_id = r.tenant_id and v.workflow_id = r.workflow_id
+          and v.revision = r.workflow_revision
+         left join workflow_run_documents d
+           on d.tenant_id = r.tenant_id and d.run_id = r.run_id
+         where r.tenant_id = ? and r.run_id = ?",
+    )
+    .bind(tenant.as_str())
+    .bind(run_id.as_str())
+    .fetch_optional(reading)
+    .await
+    .map_err(fault)?
+    .ok_or(StoreError::NotFound)?;
+    Ok((row.document("graph")?, row.document("plan")?))
+}
+
+impl SqliteStore {
+    pub(super) async fn do_load_run(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+    ) -> Result<LoadedRun, StoreError> {
+        let mut reading = self.readers.begin().await.map_err(fault)?;
+        let row = sqlx::query(
+            "select mode, plan_hash, workflow_id, workflow_key, workflow_revision, actor, origin,
+                    permissions, parked_code, parked_sequence
+             from workflow_runs where tenant_id = ? and run_id = ?",
+        )
+        .bind(tenant.as_str())
+        .bind(run_id.as_str())
+        .fetch_optional(&mut *reading)
+        .await
+        .map_err(fault)?
+        .ok_or(StoreError::NotFound)?;
+        let events = sqlx::query(
+            "select sequence, event_type, schema_version, payload, recorded_at, virtual_offset_ms
+             from workflow_run_events where tenant_id = ? and run_id = ? order by sequence",
+        )
+        .bind(tenant.as_str())
+        .bind(run_id.as_str())
+        .fetch_all(&mut *reading)
+        .await
+        .map_err(fault)?;
+        let reference = match (
+            row.maybe_text("workflow_id")?,
+            row.maybe_text("workflow_key")?,
+            row.maybe_number("workflow_revision")?,
+        ) {
+            (Some(workflow_id), Some(key), Some(workflow_revision)) => Some(RunReference {
+                workflow_id,
+                workflow_key: WorkflowKey::from(key),
+                workflow_revision,
+            }),
+            _ => None,
+        };
+        let live = row.text("mode")? == "live";
+        Ok(LoadedRun {
+            mode: if live { Mode::Live } else { Mode::Simulate },
+            plan_hash: row.hash("plan_hash")?,
+            reference,
+            actor: row.json("actor")?,
+            origin: row.json("origin")?,
+            permissions: row.json("permissions")?,
+            parked: parked(&row)?,
+            events: events.iter().map(stored_event).collect::<Result<_, _>>()?,
+        })
+    }
+
+    pub(super) async fn do_run_plan(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+    ) -> Result<Value, StoreError> {
+        let mut reading = self.readers.acquire().await.map_err(fault)?;
+        let (_, plan) = documents(&mut reading, tenant, run_id).await?;
+        Ok(plan)
+    }
+
+    pub(super) async fn do_payloads(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        ids: &[PayloadId],
+    ) -> Result<Vec<Sealed>, StoreError> {
+        let rows = sqlx::query(
+            "select payload_id, kind, schema_id, key_id, bytes, evidence from workflow_payloads
+             where tenant_id = ?1 and run_id = ?2 and kind = 'execution'
+               and payload_id in (select value from json_each(?3))",
+        )
+        .bind(tenant.as_str())
+        .bind(run_id.as_str())
+        .bind(json(&ids)?)
+        .fetch_all(&self.readers)
+        .await
+        .map_err(fault)?;
+        rows.iter().map(sealed).collect()
+    }
+
+    pub(super) async fn do_result_payload(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+    ) -> Result<Option<Sealed>, StoreError> {
+        let row = sqlx::query(
+            "select payload_id, kind, schema_id, key_id, bytes, evidence from workflow_payloads
+             where tenant_id = ? and run_id = ? and kind = 'result'",
+        )
+        .bind(tenant.as_str())
+        .bind(run_id.as_str())
+        .fetch_optional(&self.readers)
+        .await
+        .map_err(fault)?;
+        row.as_ref().map(sealed).transpose()
+    }
+
+    pub(super) async fn do_runs(
+        &self,
+        tenant: &TenantId,
+        filter: &RunFilter,
+    ) -> Result<Vec<RunListRow>, StoreError> {
+        let statuses: Vec<&str> = filter.status.iter().map(|s| s.as_str()).collect();
+        let mode = filter.mode.map(|mode| match mode {
+            Mode::Live => "live",
+            Mode::Simulate => "simulate",
+        });
+        let before = filter.before.as_ref();
+        let rows = sqlx::query(
+            "select run_id, workflow_id, workflow_key, workflow_revision, graph_checksum, actor,
+                    origin, row, parked_code, parked_sequence
+             from workflow_runs
+             where tenant_id = ?1
+               and (?2 is null or workflow_id = ?2)
+               and (?3 is null or workflow_key = ?3)
+               and (?4 is null or workflow_revision = ?4)
+               and (?5 is null or mode = ?5)
+               and (?6 is null or status in (select value from json_each(?6)))
+               and (?7 is null or (queued_at, run_id) < (?7, ?8))
+             order by queued_at desc, run_id desc limit ?9",
+        )
+        .bind(tenant.as_str())
+        .bind(filter.workflow_id.as_deref())
+        .bind(filter.workflow_key.as_ref().map(WorkflowKey::as_str))
+        .bind(filter.revision.map(int))
+        .bind(mode)
+        .bind(
+            (!statuses.is_empty())
+                .then(|| json(&statuses))
+                .transpose()?,
+        )
+        .bind(before.map(|cursor| int(cursor.queued_at.0)))
+        .bind(before.map(|cursor| cursor.run_id.as_str()))
+        .bind(filter.limit)
+        .fetch_all(&self.readers)
+        .await
+        .map_err(fault)?;
+        rows.iter().map(list_row).collect()
+    }
+
+    pub(super) async fn do_run_row(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+    ) -> Result<RunListRow, StoreError> {
+        let mut reading = self.readers.acquire().await.map_err(fault)?;
+        run_row(&mut reading, tenant, run_id).await
+    }
+
+    pub(super) async fn do_run_detail(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+    ) -> Result<RunDetailRows, StoreError> {
+        let mut reading = self.readers.begin().await.map_err(fault)?;
+        let c = &mut *reading;
+        let row = run_row(&mut *c, tenant, run_id).await?;
+        let (graph, plan) = documents(&mut *c, tenant, run_id).await?;
+        let nodes = things(
+            &mut *c,
+            "select row from workflow_node_states where tenant_id = ? and run_id = ?
+             order by node_id",
+            tenant,
+            run_id,
+        );
+        let nodes = nodes.await?;
+        let attempts = things(
+            &mut *c,
+            "select row from workflow_node_attempts where tenant_id = ? and run_id = ?
+             order by node_id, attempt",
+            tenant,
+            run_id,
+        );
+        let attempts = attempts.await?;
+        let edges = things(
+            &mut *c,
+            "select row from workflow_edge_transfers where tenant_id = ? and run_id = ?
+             order by edge_id",
+            tenant,
+            run_id,
+        );
+        let edges = edges.await?;
+        let invocation: String = sqlx::query_scalar(
+            "select payload from workflow_run_events
+             where tenant_id = ? and run_id = ? and sequence = 1",
+        )
+        .bind(tenant.as_str())
+        .bind(run_id.as_str())
+        .fetch_one(&mut *c)
+        .await
+        .map_err(fault)?;
+        let previews = sqlx::query(
+            "select payload_id, evidence, preview from workflow_payloads
+             where tenant_id = ? and run_id = ? and kind = 'evidence' order by payload_id",
+        )
+        .bind(tenant.as_str())
+        .bind(run_id.as_str())
+        .fetch_all(&mut *c)
+        .await
+        .map_err(fault)?;
+        let cancellation = sqlx::query(
+            "select sequence, event_type, schema_version, payload, recorded_at, virtual_offset_ms
+             from workflow_run_events
+             where tenant_id = ? and run_id = ?
+               and event_type in ('run.cancel.requested', 'node.cancel.requested',
+                                  'node.cancel.acknowledged', 'node.cancel.not-acknowledged')
+             order by sequence",
+        )
+        .bind(tenant.as_str())
+        .bind(run_id.as_str())
+        .fetch_all(&mut *c)
+        .await
+        .map_err(fault)?;
+        let audit: Vec<i64> = sqlx::query_scalar(
+            "select sequence from workflow_audit_events
+             where tenant_id = ? and subject_kind = 'run' and subject_id = ? order by sequence",
+        )
+        .bind(tenant.as_str())
+        .bind(run_id.as_str())
+        .fetch_all(&mut *c)
+        .await
+        .map_err(fault)?;
+        let preview = |row: &SqliteRow| {
+            let preview = row.maybe_text("preview")?;
+            Ok(PreviewRow {
+                payload_id: PayloadId::from(row.text("payload_id")?),
+                evidence: row.json("evidence")?,
+                preview: preview.as_deref().map(document).transpose()?,
+            })
+        };
+        Ok(RunDetailRows {
+            row,
+            invocation: document(&invocation)?,
+            graph,
+            plan,
+            nodes,
+            attempts,
+            edges,
+            payloads: previews
+                .iter()
+                .map(preview)
+                .collect::<Result<_, StoreError>>()?,
+            cancellation: cancellation
+                .iter()
+                .map(stored_event)
+                .collect::<Result<_, _>>()?,
+            audit_sequences: audit.into_iter().map(super::nat).collect(),
+        })
+    }
+
+    pub(super) async fn do_events_after(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<StoredEvent>, StoreError> {
+        let mut reading = self.readers.begin().await.map_err(fault)?;
+        let rows = sqlx::query(
+            "select sequence, event_type, schema_version, payload, recorded_at, virtual_offset_ms
+             from workflow_run_events
+             where tenant_id = ? and run_id = ? and sequence > ? order by sequence limit ?",
+        )
+        .bind(tenant.as_str())
+        .bind(run_id.as_str())
+        .bind(int(after))
+        .bind(limit)
+        .fetch_all(&mut *reading)
+        .await
+        .map_err(fault)?;
+        if rows.is_empty() {
+            // Nothing new, or no such run: only the run's row tells them apart.
+            run_row(&mut reading, tenant, run_id).await?;
+        }
+        rows.iter().map(stored_event).collect()
+    }
+}
+
+async fn run_row(
+    reading: &mut sqlx::SqliteConnection,
+    tenant: &TenantId,
+    run_id: &RunId,
+) -> Result<RunListRow, StoreError> {
+    let row = sqlx::query(
+        "select run_id, workflow_id, workflow_key, workflow_revision, graph_checksum, actor,
+                origin, row, parked_code, parked_sequence
+         from workflow_runs where tenant_id = ? and run_id = ?",
+    )
+    .bind(tenant.as_str())
+    .bind(run_id.as_str())
+    .fetch_optional(reading)
+    .await
+    .map_err(fault)?;
+    list_row(&row.ok_or(StoreError::NotFound)?)
+}

@@ -1,0 +1,304 @@
+//! The verbs of the trait, each carried out in the file of its tables (architecture.md
+//! "Rules").
+
+use async_trait::async_trait;
+
+use sluicegate_core::audit::{Draft, Head};
+use sluicegate_core::ids::{AgentId, ChildId, Hash, PayloadId, RunId, TenantId};
+use sluicegate_core::time::Instant;
+use sluicegate_core::value::Value;
+
+use super::{SqliteStore, audit, fault, migrate};
+use crate::store::*;
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn create_workflow(
+        &self,
+        by: &By,
+        new: NewWorkflow,
+    ) -> Result<WorkflowDetail, StoreError> {
+        self.do_create_workflow(by, new).await
+    }
+
+    async fn save_draft(&self, by: &By, save: Save) -> Result<DraftSaved, StoreError> {
+        self.do_save_draft(by, save).await
+    }
+
+    async fn publish(&self, by: &By, publication: Publication) -> Result<Published, StoreError> {
+        self.do_publish(by, publication).await
+    }
+
+    async fn archive(&self, by: &By, workflow_id: &str, expected: u64) -> Result<(), StoreError> {
+        self.do_archive(by, workflow_id, expected).await
+    }
+
+    async fn delete_workflow(
+        &self,
+        by: &By,
+        workflow_id: &str,
+        expected: u64,
+    ) -> Result<(), StoreError> {
+        self.do_delete_workflow(by, workflow_id, expected).await
+    }
+
+    async fn workflows(
+        &self,
+        tenant: &TenantId,
+        filter: &WorkflowFilter,
+    ) -> Result<Vec<WorkflowRow>, StoreError> {
+        self.do_workflows(tenant, filter).await
+    }
+
+    async fn workflow(
+        &self,
+        tenant: &TenantId,
+        name: &WorkflowName,
+    ) -> Result<WorkflowDetail, StoreError> {
+        self.do_workflow(tenant, name).await
+    }
+
+    async fn revision(
+        &self,
+        tenant: &TenantId,
+        name: &WorkflowName,
+        revision: Option<u64>,
+    ) -> Result<PublishedRevision, StoreError> {
+        self.do_revision(tenant, name, revision).await
+    }
+
+    async fn revise_agent(
+        &self,
+        tenant: &TenantId,
+        definition: &AgentDefinition,
+    ) -> Result<AgentRevision, StoreError> {
+        self.do_revise_agent(tenant, definition).await
+    }
+
+    async fn agents(&self, tenant: &TenantId) -> Result<Vec<AgentRevision>, StoreError> {
+        self.do_agents(tenant).await
+    }
+
+    async fn agent(
+        &self,
+        tenant: &TenantId,
+        agent_id: &AgentId,
+        revision: u64,
+    ) -> Result<AgentRevision, StoreError> {
+        self.do_agent(tenant, agent_id, revision).await
+    }
+
+    async fn accepted(
+        &self,
+        tenant: &TenantId,
+        idempotency_key: &str,
+    ) -> Result<Option<Accepted>, StoreError> {
+        self.do_accepted(tenant, idempotency_key).await
+    }
+
+    async fn enqueue(&self, run: NewRun) -> Result<EnqueueOutcome, StoreError> {
+        self.do_enqueue(run).await
+    }
+
+    async fn store_simulation(&self, run: RunSimulated) -> Result<(), StoreError> {
+        self.do_store_simulation(run).await
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<u64, StoreError> {
+        self.do_commit(commit).await
+    }
+
+    async fn claim(&self, claim: &Claim) -> Result<Vec<Claimed>, StoreError> {
+        self.do_claim(claim).await
+    }
+
+    async fn renew(&self, held: &Claimed, lease_ms: u64) -> Result<Instant, StoreError> {
+        self.do_renew(held, lease_ms).await
+    }
+
+    async fn release(&self, held: &Claimed) -> Result<(), StoreError> {
+        self.do_release(held).await
+    }
+
+    async fn void_leases(&self) -> Result<u64, StoreError> {
+        self.do_void_leases().await
+    }
+
+    async fn next_due(&self) -> Result<Option<Instant>, StoreError> {
+        self.do_next_due().await
+    }
+
+    async fn park(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        parked: &Parked,
+    ) -> Result<(), StoreError> {
+        self.do_park(tenant, run_id, parked).await
+    }
+
+    async fn load_run(&self, tenant: &TenantId, run_id: &RunId) -> Result<LoadedRun, StoreError> {
+        self.do_load_run(tenant, run_id).await
+    }
+
+    async fn run_plan(&self, tenant: &TenantId, run_id: &RunId) -> Result<Value, StoreError> {
+        self.do_run_plan(tenant, run_id).await
+    }
+
+    async fn payloads(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        ids: &[PayloadId],
+    ) -> Result<Vec<Sealed>, StoreError> {
+        self.do_payloads(tenant, run_id, ids).await
+    }
+
+    async fn result_payload(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+    ) -> Result<Option<Sealed>, StoreError> {
+        self.do_result_payload(tenant, run_id).await
+    }
+
+    async fn runs(
+        &self,
+        tenant: &TenantId,
+        filter: &RunFilter,
+    ) -> Result<Vec<RunListRow>, StoreError> {
+        self.do_runs(tenant, filter).await
+    }
+
+    async fn run_row(&self, tenant: &TenantId, run_id: &RunId) -> Result<RunListRow, StoreError> {
+        self.do_run_row(tenant, run_id).await
+    }
+
+    async fn run_detail(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+    ) -> Result<RunDetailRows, StoreError> {
+        self.do_run_detail(tenant, run_id).await
+    }
+
+    async fn events_after(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<StoredEvent>, StoreError> {
+        self.do_events_after(tenant, run_id, after, limit).await
+    }
+
+    async fn start_child(&self, intent: ChildIntent) -> Result<ChildStanding, StoreError> {
+        self.do_start_child(intent).await
+    }
+
+    async fn settle_child(&self, settlement: ChildSettlement) -> Result<bool, StoreError> {
+        self.do_settle_child(settlement).await
+    }
+
+    async fn observe_child(
+        &self,
+        tenant: &TenantId,
+        child_id: &ChildId,
+        attempt: u32,
+        fence: u64,
+    ) -> Result<ChildStanding, StoreError> {
+        self.do_observe_child(tenant, child_id, attempt, fence)
+            .await
+    }
+
+    async fn cancel_child(&self, intent: ChildIntent) -> Result<ChildCancelled, StoreError> {
+        self.do_cancel_child(intent).await
+    }
+
+    async fn children(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+    ) -> Result<Vec<ChildView>, StoreError> {
+        self.do_children(tenant, run_id).await
+    }
+
+    async fn record_act(&self, draft: Draft) -> Result<u64, StoreError> {
+        self.write(move |c| Box::pin(async move { audit::append(c, draft).await }))
+            .await
+    }
+
+    async fn audit_after(
+        &self,
+        tenant: &TenantId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<Value>, StoreError> {
+        self.do_audit_after(tenant, after, limit).await
+    }
+
+    async fn audit_head(&self, tenant: &TenantId) -> Result<Head, StoreError> {
+        self.do_audit_head(tenant).await
+    }
+
+    async fn ensure_tenant(&self, tenant: &TenantId, owner: &Account) -> Result<bool, StoreError> {
+        self.do_ensure_tenant(tenant, owner).await
+    }
+
+    async fn owner(&self, tenant: &TenantId) -> Result<Account, StoreError> {
+        self.do_owner(tenant).await
+    }
+
+    async fn create_api_key(&self, key: &ApiKey) -> Result<(), StoreError> {
+        self.do_create_api_key(key).await
+    }
+
+    async fn api_key(&self, secret: &Hash, now: Instant) -> Result<Option<KeyGrant>, StoreError> {
+        self.do_api_key(secret, now).await
+    }
+
+    async fn create_sign_in_link(
+        &self,
+        tenant: &TenantId,
+        account_id: &str,
+        token: &Hash,
+        expires_at: Instant,
+    ) -> Result<(), StoreError> {
+        self.do_create_sign_in_link(tenant, account_id, token, expires_at)
+            .await
+    }
+
+    async fn exchange_sign_in_link(
+        &self,
+        token: &Hash,
+        session: &Session,
+        now: Instant,
+    ) -> Result<Option<(TenantId, Account)>, StoreError> {
+        self.do_exchange_sign_in_link(token, session, now).await
+    }
+
+    async fn session(
+        &self,
+        token: &Hash,
+        now: Instant,
+        idle_until: Instant,
+    ) -> Result<Option<(TenantId, Account, Session)>, StoreError> {
+        self.do_session(token, now, idle_until).await
+    }
+
+    async fn end_session(&self, token: &Hash) -> Result<(), StoreError> {
+        self.do_end_session(token).await
+    }
+
+    async fn ready(&self) -> Result<(), StoreError> {
+        let mut reading = self.readers.acquire().await.map_err(fault)?;
+        let found = migrate::version(&mut reading).await?;
+        if found == migrate::NEWEST {
+            return Ok(());
+        }
+        Err(StoreError::TooNew {
+            found,
+            known: migrate::NEWEST,
+        })
+    }
+}
