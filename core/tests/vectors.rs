@@ -9,13 +9,23 @@
 )]
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use serde::Deserialize;
 use serde_json::json;
+use sluicegate_core::catalogue::Catalogue;
 use sluicegate_core::code::Code;
+use sluicegate_core::compile;
 use sluicegate_core::gate::Expr;
+use sluicegate_core::graph::Graph;
+use sluicegate_core::limits::Limits;
 use sluicegate_core::mapping;
+use sluicegate_core::plan::Plan;
+use sluicegate_core::run::WorkflowReference;
 use sluicegate_core::schema::{Compatibility, Schema, compare};
-use sluicegate_core::value::{self, JsonError, Pointer, Value};
+use sluicegate_core::simulate::{self, Fixtures, Refused};
+use sluicegate_core::validate;
+use sluicegate_core::value::{self, JsonError, Place, Pointer, Value};
 
 /// A refusal as JavaScript sees it: its code and, where there is one, its pointer.
 struct Thrown(Code, Option<String>);
@@ -75,8 +85,71 @@ fn call(function: &str, given: &[Value]) -> Result<Value, Thrown> {
                 .map_err(|faults| Thrown(faults[0].code, None))?
                 .into()
         }
+        ("check", [graph]) => json!(validate::check(
+            &Graph::read(graph)?,
+            None,
+            &Limits::default()
+        )),
+        ("check", [graph, listed]) => {
+            let listed = catalogue(listed)?;
+            json!(validate::check(
+                &Graph::read(graph)?,
+                Some(&listed),
+                &Limits::default()
+            ))
+        }
+        ("compile", [graph]) => compiled(graph, None)?,
+        ("compile", [graph, listed]) => compiled(graph, Some(&catalogue(listed)?))?,
+        ("dryRun", [request]) => dry_run(&Place::root(request))?,
+        ("simulate", [request]) => simulate(&Place::root(request))?,
         _ => panic!("no function {function} of {} arguments", given.len()),
     })
+}
+
+fn catalogue(listed: &Value) -> Result<Catalogue, Thrown> {
+    let wrong = |_| Thrown(Code::JsonWrongType, None);
+    Catalogue::deserialize(listed).map_err(wrong)
+}
+
+fn compiled(graph: &Value, catalogue: Option<&Catalogue>) -> Result<Value, Thrown> {
+    let compiled = compile::compile(&Graph::read(graph)?, catalogue, &Limits::default());
+    Ok(json!({ "plan": compiled.plan, "issues": compiled.issues }))
+}
+
+fn dry_run(request: &Place<'_>) -> Result<Value, Thrown> {
+    let mut request = request.object()?;
+    let graph = Graph::read_at(&request.required("graph")?)?;
+    let input = request.optional("input").map(|place| place.value());
+    let listed = request.optional("catalogue");
+    let listed = listed.map(|place| catalogue(place.value())).transpose()?;
+    let held = request.optional("permissions");
+    let held: Option<Vec<_>> = held.map(|place| Vec::deserialize(place.value()).unwrap());
+    request.done()?;
+    let limits = Limits::default();
+    let report = compile::dry_run(&graph, input, listed.as_ref(), held.as_deref(), &limits);
+    Ok(json!(report))
+}
+
+fn simulate(request: &Place<'_>) -> Result<Value, Thrown> {
+    let mut request = request.object()?;
+    let graph = Graph::read_at(&request.required("graph")?)?;
+    let input = Arc::new(request.required("input")?.value().clone());
+    let fixtures = Fixtures::read_at(&request.required("fixtures")?)?;
+    let listed = request.optional("catalogue");
+    let listed = listed.map(|place| catalogue(place.value())).transpose()?;
+    request.done()?;
+    let limits = Limits::default();
+    let plan = compile::compile(&graph, listed.as_ref(), &limits).plan;
+    let plan = Plan::load(plan.ok_or(Thrown(Code::WorkflowGraphInvalid, None))?).unwrap();
+    let reference = WorkflowReference::default();
+    match simulate::simulate(&plan, input, &fixtures, &limits, reference) {
+        Ok(simulation) => Ok(json!(simulation.result())),
+        Err(Refused::Input { code, pointer, .. }) => {
+            Err(Thrown(code, Some(format!("/input{pointer}"))))
+        }
+        Err(Refused::Fixtures(_)) => Err(Thrown(Code::WorkflowFixturesInvalid, None)),
+        Err(Refused::Broken(why)) => panic!("{why}"),
+    }
 }
 
 /// Equality by J5, but for a `message` that the expectation does not name.
