@@ -205,9 +205,11 @@ impl Code {
     pub fn classify(code: &str, contract_retryable: &[String]) -> Class {
         match Self::parse(code).map(Self::class) {
             Some(class @ (Class::Retryable | Class::Refused)) => class,
-            Some(_) => Class::Permanent,
-            None if contract_retryable.iter().any(|c| c == code) => Class::Retryable,
-            None => Class::Permanent,
+            // What the engine itself finds wrong stays wrong, whatever a contract lists; the
+            // general failure is the one code that a contract may call passing.
+            Some(_) if code != Self::ActionFailed.as_str() => Class::Permanent,
+            _ if contract_retryable.iter().any(|c| c == code) => Class::Retryable,
+            _ => Class::Permanent,
         }
     }
 }
@@ -251,7 +253,19 @@ mod tests {
 
     #[test]
     fn w12_unknown_codes_are_permanent_unless_the_contract_lists_them() {
-        let contract = ["stock.busy".to_owned(), "action.refused".to_owned()];
+        let contract = [
+            "stock.busy",
+            "action.refused",
+            "action.failed",
+            "node.input-invalid",
+        ];
+        let contract = contract.map(str::to_owned);
+        assert_eq!(Code::classify("action.failed", &contract), Class::Retryable);
+        assert_eq!(Code::classify("action.failed", &[]), Class::Permanent);
+        assert_eq!(
+            Code::classify("node.input-invalid", &contract),
+            Class::Permanent
+        );
         assert_eq!(Code::classify("stock.busy", &contract), Class::Retryable);
         assert_eq!(Code::classify("stock.gone", &contract), Class::Permanent);
         assert_eq!(Code::classify("action.refused", &contract), Class::Refused);
