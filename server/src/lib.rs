@@ -1,5 +1,9 @@
 //! The thin shell around the core: everything that touches the world (architecture.md;
 //! server.md).
 
+pub mod auth;
+pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod store;
+pub mod stream;

@@ -1,0 +1,96 @@
+//! Reading documents from files and standard input (server.md §2; wire-format.md J1, J4).
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use sluicegate_core::graph::Graph;
+use sluicegate_core::value::{self, JsonError, Value};
+
+use super::fault::Fault;
+
+/// A document and what to call it in messages.
+#[derive(Debug)]
+pub(super) struct Document {
+    pub(super) name: String,
+    pub(super) value: Value,
+}
+
+/// Refuses a command line that would read standard input for two things.
+pub(super) fn one_from_standard_input(paths: &[Option<&PathBuf>]) -> Result<(), Fault> {
+    let dashes = paths.iter().flatten().filter(|path| is_dash(path)).count();
+    if dashes > 1 {
+        return Err(Fault::new(
+            "only one of the files can be -, because standard input is read once",
+        ));
+    }
+    Ok(())
+}
+
+/// Reads one JSON document.
+pub(super) fn read(path: &Path) -> Result<Document, Fault> {
+    let (name, bytes) = if is_dash(path) {
+        let mut bytes = Vec::new();
+        let read = std::io::stdin().lock().read_to_end(&mut bytes);
+        ("standard input".to_owned(), read.map(|_| bytes))
+    } else {
+        (path.display().to_string(), std::fs::read(path))
+    };
+    let bytes = bytes.map_err(|error| Fault::new(format!("{name}: {}", reason(path, &error))))?;
+    match value::read_bytes(&bytes) {
+        Ok(value) => Ok(Document { name, value }),
+        Err(error) => Err(Fault::refused(&name, &error)),
+    }
+}
+
+/// Reads a graph document (G8).
+pub(super) fn graph(path: &Path) -> Result<Graph, Fault> {
+    let document = read(path)?;
+    Graph::read(&document.value).map_err(|error| Fault::refused(&document.name, &error))
+}
+
+/// Reads something that serde knows the shape of; a misfit names its pointer.
+pub(super) fn shaped<T: DeserializeOwned>(path: &Path) -> Result<T, Fault> {
+    let Document { name, value } = read(path)?;
+    serde_path_to_error::deserialize(&value).map_err(|error| {
+        let pointer = error
+            .path()
+            .iter()
+            .filter_map(|segment| match segment {
+                serde_path_to_error::Segment::Seq { index } => Some(format!("/{index}")),
+                serde_path_to_error::Segment::Map { key } => {
+                    Some(format!("/{}", value::escape(key)))
+                }
+                _ => None,
+            })
+            .collect();
+        let detail = error.inner().to_string();
+        let code = if detail.starts_with("unknown field") {
+            sluicegate_core::code::Code::JsonUnknownMember
+        } else if detail.starts_with("missing field") {
+            sluicegate_core::code::Code::JsonMissingMember
+        } else {
+            sluicegate_core::code::Code::JsonWrongType
+        };
+        let refusal = JsonError {
+            code,
+            pointer,
+            position: None,
+            detail,
+        };
+        Fault::refused(&name, &refusal)
+    })
+}
+
+fn is_dash(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn reason(path: &Path, error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "this file may not be read".to_owned(),
+        _ if path.is_dir() => "this is a folder; a file is needed".to_owned(),
+        _ => error.to_string(),
+    }
+}
