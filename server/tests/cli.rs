@@ -1,6 +1,8 @@
 //! The real binary against good and bad input (server.md §2): one clear message with the
 //! place, exit code 1 or 2, never a panic or a backtrace.
 
+#![expect(clippy::unwrap_used, reason = "what helps a test may stop it")]
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -257,6 +259,130 @@ fn usage_is_exit_2_and_help_is_exit_0() {
     for good in ["--help", "--version"] {
         assert_eq!(sluicegate(&[good], b"").status.code(), Some(0));
     }
+}
+
+#[test]
+fn simulate_prints_canonical_events_byte_identical_twice() {
+    let files = Files::new();
+    let graph = files.write("good.json", GOOD);
+    let input = files.write("input.json", r#"{"amount": 120.0}"#);
+    let fixtures = files.write(
+        "fixtures.json",
+        r#"{"nodes":{"big":{"simulatedDurationMs":5}}}"#,
+    );
+    let arguments = [
+        "simulate",
+        text(&graph),
+        "--input",
+        text(&input),
+        "--fixtures",
+        text(&fixtures),
+        "--events",
+    ];
+    let first = sluicegate(&arguments, b"");
+    assert_eq!(
+        first.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&first.stderr)
+    );
+    assert!(first.stderr.is_empty());
+    assert_eq!(first.stdout, sluicegate(&arguments, b"").stdout);
+    for (index, line) in stdout(&first).lines().enumerate() {
+        let event: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(event["sequence"], index as u64 + 1);
+        assert_eq!(sluicegate_core::value::canonical(&event), line);
+        assert!(event["virtualOffsetMs"].is_u64());
+    }
+    let last = stdout(&first).lines().last().unwrap();
+    assert!(last.contains(r#""type":"run.succeeded""#), "{last}");
+}
+
+#[test]
+fn simulate_tells_the_result_to_people_and_programs() {
+    let files = Files::new();
+    let graph = files.write("good.json", GOOD);
+    let fixtures = files.write("fixtures.json", "{}");
+    let mut arguments = vec![
+        "simulate",
+        text(&graph),
+        "--input",
+        "-",
+        "--fixtures",
+        text(&fixtures),
+    ];
+    let people = sluicegate(&arguments, br#"{"amount": 1}"#);
+    assert_eq!(people.status.code(), Some(0));
+    assert_eq!(stdout(&people).lines().last(), Some(r#"no: {"amount":1}"#));
+    arguments.push("--json");
+    let program = sluicegate(&arguments, br#"{"amount": 1}"#);
+    let result: serde_json::Value = serde_json::from_slice(&program.stdout).unwrap();
+    assert_eq!(result["status"], "succeeded");
+    assert_eq!(result["outputs"], serde_json::json!({"no": {"amount": 1}}));
+    assert_eq!(
+        result["payloads"]["input"]["preview"],
+        serde_json::json!({"amount": 1})
+    );
+}
+
+#[test]
+fn a_simulation_that_cannot_start_is_exit_1_and_names_the_place() {
+    let files = Files::new();
+    let graph = files.write("good.json", GOOD);
+    let cycle = files.write(
+        "cycle.json",
+        GOOD.replace(
+            r#""source":{"nodeId":"in","port":"data"}"#,
+            r#""source":{"nodeId":"big","port":"pass"}"#,
+        ),
+    );
+    let input = files.write("input.json", r#"{"amount": 1}"#);
+    let misfit = files.write("misfit.json", r#"{"amount": "much"}"#);
+    let none = files.write("none.json", "{}");
+    let unfit = files.write(
+        "unfit.json",
+        r#"{"nodes": {"ghost": {"simulatedDurationMs": 1}}}"#,
+    );
+    for (graph, input, fixtures, place) in [
+        (&cycle, &input, &none, "error graph.cycle in node big"),
+        (
+            &graph,
+            &misfit,
+            &none,
+            "WORKFLOW_INPUT_INVALID in the input at /amount",
+        ),
+        (&graph, &input, &unfit, "unfit.json: node ghost"),
+    ] {
+        let output = sluicegate(
+            &[
+                "simulate",
+                text(graph),
+                "--input",
+                text(input),
+                "--fixtures",
+                text(fixtures),
+            ],
+            b"",
+        );
+        assert_eq!(output.status.code(), Some(1), "{place}");
+        assert!(output.stdout.is_empty());
+        let text = std::str::from_utf8(&output.stderr).unwrap();
+        assert!(text.contains(place) && !text.contains("panicked"), "{text}");
+    }
+    let wrong = files.write("wrong.json", r#"{"nodes": {"big": {"wat": 1}}}"#);
+    let output = sluicegate(
+        &[
+            "simulate",
+            text(&graph),
+            "--input",
+            text(&input),
+            "--fixtures",
+            text(&wrong),
+        ],
+        b"",
+    );
+    assert_eq!(output.status.code(), Some(2));
+    assert!(message(&output).contains("wrong.json: at /nodes/big/wat: "));
 }
 
 /// A graph whose issues are more than a pipe holds.

@@ -12,14 +12,17 @@ mod workflow;
 pub use problem::{Problem, ProblemError, refusal_code};
 pub use run::{
     AttemptCorrelation, CancelRequest, CancelState, Cancellation, Cancelled, EXPORT_FORMAT,
-    EnqueueRequest, ExportedRun, NodeDetail, NodeProgress, Parked, PayloadView, RunAccepted,
-    RunDetail, RunEvent, RunResult, RunSummary, SimulateRequest, SimulateSubject,
+    EnqueueRequest, ExportedRun, NodeDetail, NodeProgress, Parked, RunAccepted, RunDetail,
+    RunEvent, RunResult, RunSummary, SimulateRequest, SimulateSubject,
 };
 pub use session::Session;
 pub use workflow::{
     ChangeRequest, CreateRequest, Draft, PublishRequest, Published, Revision, Saved, UpdateRequest,
     ValidateRequest, WorkflowDetail, WorkflowRow, WorkflowStatus,
 };
+
+pub use crate::compile::{DryRunReport, Reference};
+pub use crate::simulate::PayloadView;
 
 use serde::{Deserialize, Deserializer, Serialize};
 

@@ -5,17 +5,16 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::present;
 use super::workflow::{count, text};
 use crate::actor::{Actor, Origin};
 use crate::code::Code;
-use crate::evidence::Evidence;
 use crate::ids::{ChildId, Hash, NodeId, PayloadId, RunId, TenantId, WorkflowKey};
 use crate::plan;
 use crate::run::{
     AttemptRow, ChildKind, CostRollup, EdgeRow, Event, Failure, Mode, NodeStatus, Queued,
     RunStatus, UsageRollup,
 };
+use crate::simulate::PayloadView;
 use crate::time::{Instant, Millis};
 use crate::value::{JsonError, Place, Value};
 
@@ -145,21 +144,6 @@ pub struct AttemptCorrelation {
     pub child_kind: ChildKind,
     /// Its id.
     pub child_id: ChildId,
-}
-
-/// Evidence with what a reader may see: the seed's `WorkflowPayloadEvidenceV1`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PayloadView {
-    /// As in the event.
-    #[serde(flatten)]
-    pub evidence: Evidence,
-    /// The bounded, redacted value; `null` is one.
-    #[serde(
-        skip_serializing_if = "Option::is_none",
-        default,
-        deserialize_with = "present"
-    )]
-    pub preview: Option<Value>,
 }
 
 /// An event as a server sends it: the core's event and whose it is.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::present;
 use crate::actor::Actor;
+use crate::compile::Reference;
 use crate::ids::{Hash, Permission, WorkflowKey};
 use crate::time::Instant;
 use crate::validate::Issue;
@@ -127,8 +128,8 @@ pub struct Published {
     pub checksum: Hash,
     /// Its plan's hash.
     pub plan_hash: Hash,
-    /// What it pins, as in the dry-run report: `{kind, id, version, available}`.
-    pub references: Vec<Value>,
+    /// What it pins, as in the dry-run report.
+    pub references: Vec<Reference>,
     /// What a run needs to be allowed.
     pub required_permissions: Vec<Permission>,
 }

@@ -1,8 +1,8 @@
 //! Why a command has no answer: one line on standard error, exit code 2 (server.md §2).
 
-use std::io::Write;
-
 use sluicegate_core::value::JsonError;
+
+use super::output::{Output, plain};
 
 /// Why there is no answer, with the place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,14 +30,9 @@ impl Fault {
         Self(format!("{place}: {detail} ({code})"))
     }
 
-    /// Prints the line. Whoever closed standard error does not want it.
+    /// Prints the line.
     pub(super) fn print(&self) {
         // A message may quote a file: it stays on one line and rings no bell.
-        let line: String = self
-            .0
-            .chars()
-            .map(|c| if c.is_control() { ' ' } else { c })
-            .collect();
-        let _ = writeln!(std::io::stderr(), "sluicegate: {line}");
+        Output::fault(&plain(&self.0));
     }
 }

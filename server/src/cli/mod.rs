@@ -9,6 +9,7 @@ mod input;
 mod output;
 mod run;
 mod serve;
+mod simulate;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -33,6 +34,8 @@ enum Command {
     Check(Check),
     /// Judge a graph with a sample input and show what would run
     DryRun(DryRun),
+    /// Run a graph on fixtures: no agent, no action, no clock
+    Simulate(Simulate),
     /// Start a published workflow on a server
     Run(Run),
     /// Print the server's settings in force
@@ -158,6 +161,7 @@ fn carry_out(command: Command, output: &mut Output) -> Result<Answer, Fault> {
     match command {
         Command::Check(arguments) => check::check(&arguments, output),
         Command::DryRun(arguments) => check::dry_run(&arguments, output),
+        Command::Simulate(arguments) => simulate::simulate(&arguments, output),
         Command::Run(arguments) => run::run(&arguments, output),
         Command::Config(arguments) => serve::config(&arguments, output),
     }

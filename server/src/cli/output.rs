@@ -46,12 +46,7 @@ impl Output {
     pub(super) fn issues(&mut self, issues: &[Issue]) -> Result<(), Fault> {
         for issue in issues {
             let word = self.severity(issue.severity);
-            let place = place(&issue.location);
-            self.line(format!(
-                "{word} {} {place}: {}",
-                issue.code,
-                plain(&issue.message)
-            ))?;
+            self.line(format!("{word} {}", told(issue)))?;
         }
         let errors = issues.iter().filter(|issue| issue.is_error()).count();
         let warnings = issues.len() - errors;
@@ -67,6 +62,18 @@ impl Output {
                 )
             }
         })
+    }
+
+    /// Writes the issues that keep a command from its work to standard error.
+    pub(super) fn refuse(issues: &[Issue]) {
+        for issue in issues.iter().filter(|issue| issue.is_error()) {
+            Self::fault(&format!("error {}", told(issue)));
+        }
+    }
+
+    /// Writes one line to standard error. Whoever closed it does not want it.
+    pub(super) fn fault(line: &str) {
+        let _ = writeln!(io::stderr(), "sluicegate: {line}");
     }
 
     /// Writes what is still held back.
@@ -104,6 +111,11 @@ pub(super) fn plain(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect()
+}
+
+fn told(issue: &Issue) -> String {
+    let place = place(&issue.location);
+    format!("{} {place}: {}", issue.code, plain(&issue.message))
 }
 
 fn counted(count: usize, word: &str) -> String {

@@ -5,8 +5,9 @@ use std::io::{IsTerminal, Write};
 
 use serde::de::DeserializeOwned;
 use sluicegate_core::api::{EnqueueRequest, Problem, RunAccepted, RunResult};
-use sluicegate_core::run::RunStatus;
-use sluicegate_core::value;
+use sluicegate_core::ids::RunId;
+use sluicegate_core::run::{Failure, RunStatus};
+use sluicegate_core::value::{self, Value};
 
 use super::fault::Fault;
 use super::output::{Output, plain};
@@ -51,7 +52,13 @@ pub(super) fn run(arguments: &Run, output: &mut Output) -> Result<Answer, Fault>
     if arguments.json {
         output.json(&result)?;
     } else {
-        people(&result, output)?;
+        people(
+            &result.run_id,
+            result.status,
+            result.failure.as_ref(),
+            result.outputs.iter().flatten(),
+            output,
+        )?;
     }
     Ok(match result.status {
         RunStatus::Succeeded => Answer::Yes,
@@ -73,20 +80,25 @@ fn started(accepted: &RunAccepted) -> String {
 }
 
 /// Writes how a run ended, and its outputs.
-pub(super) fn people(result: &RunResult, output: &mut Output) -> Result<(), Fault> {
-    output.line(format!("run {} {}", result.run_id, result.status.as_str()))?;
-    if let Some(failure) = &result.failure {
-        let place = failure
-            .node_id
-            .as_ref()
-            .map(|node| format!(" at node {node}"))
-            .unwrap_or_default();
+pub(super) fn people<'a>(
+    run_id: &RunId,
+    status: RunStatus,
+    failure: Option<&Failure>,
+    outputs: impl Iterator<Item = (impl std::fmt::Display + 'a, &'a Value)>,
+    output: &mut Output,
+) -> Result<(), Fault> {
+    output.line(format!("run {run_id} {}", status.as_str()))?;
+    if let Some(failure) = failure {
+        let node = failure.node_id.as_ref();
+        let place = node.map(|node| format!(" at node {node}"));
         output.line(plain(&format!(
-            "{}{place}: {}",
-            failure.code, failure.message
+            "{}{}: {}",
+            failure.code,
+            place.unwrap_or_default(),
+            failure.message
         )))?;
     }
-    for (node, envelope) in result.outputs.iter().flatten() {
+    for (node, envelope) in outputs {
         output.line(plain(&format!("{node}: {}", value::canonical(envelope))))?;
     }
     Ok(())

@@ -58,7 +58,6 @@ pub struct EventCursor {
 }
 
 /// The body of a stream.
-#[must_use]
 pub fn follow(following: Follow) -> Body {
     let (frames, channel) = mpsc::channel(WAITING);
     // Listening begins before the first read, so nothing falls between the two.

@@ -1,0 +1,115 @@
+//! `simulate`: runs a graph on fixtures (server.md §2; wire-format.md §9, X1–X5, R2).
+
+use std::sync::Arc;
+
+use sluicegate_core::compile;
+use sluicegate_core::limits::Limits;
+use sluicegate_core::plan::Plan;
+use sluicegate_core::run::{Event, RunStatus, WorkflowReference};
+use sluicegate_core::simulate::{self, Fixtures, Refused, Simulation};
+use sluicegate_core::validate::{Issue, Location};
+use sluicegate_core::value::Value;
+
+use super::fault::Fault;
+use super::output::{Output, plain};
+use super::{Answer, Simulate, check, input, run};
+
+pub(super) fn simulate(arguments: &Simulate, output: &mut Output) -> Result<Answer, Fault> {
+    let more = [Some(&arguments.input), Some(&arguments.fixtures)];
+    let (graph, catalogue) = check::subject(&arguments.subject, &more)?;
+    let invocation = input::read(&arguments.input)?;
+    let document = input::read(&arguments.fixtures)?;
+    let fixtures =
+        Fixtures::read(&document.value).map_err(|error| Fault::refused(&document.name, &error))?;
+    let limits = Limits::default();
+    let compiled = compile::compile(&graph, catalogue.as_ref(), &limits);
+    let Some(plan) = compiled.plan else {
+        // Standard output is for the run alone.
+        Output::refuse(&compiled.issues);
+        return Ok(Answer::No);
+    };
+    let plan = Plan::load(plan).map_err(|error| Fault::new(error.to_string()))?;
+    let simulated = simulate::simulate(
+        &plan,
+        Arc::new(invocation.value),
+        &fixtures,
+        &limits,
+        WorkflowReference::default(),
+    );
+    match simulated {
+        Ok(simulation) => answer(arguments, &simulation, output),
+        Err(Refused::Input {
+            code,
+            pointer,
+            message,
+        }) => {
+            let place = Location::Input { path: pointer };
+            Output::refuse(&[Issue::new(code, place, message)]);
+            Ok(Answer::No)
+        }
+        Err(Refused::Fixtures(errors)) => {
+            for error in &errors {
+                let place = error.pointer.as_deref().unwrap_or_default();
+                Output::fault(&plain(&format!(
+                    "{}: node {}{}{place}: {}",
+                    document.name,
+                    error.node_id,
+                    if place.is_empty() { "" } else { " at " },
+                    error.reason
+                )));
+            }
+            Ok(Answer::No)
+        }
+        Err(refused @ Refused::Broken(_)) => Err(Fault::new(refused.to_string())),
+    }
+}
+
+fn answer(
+    arguments: &Simulate,
+    simulation: &Simulation,
+    output: &mut Output,
+) -> Result<Answer, Fault> {
+    let result = simulation.result();
+    if arguments.events {
+        for event in &result.events {
+            output.json(event)?;
+        }
+    } else if arguments.json {
+        output.json(&result)?;
+    } else {
+        for event in &result.events {
+            let at = event.virtual_offset_ms.unwrap_or_default().0;
+            output.line(format!("{at:>8} ms  {}", told(event)))?;
+        }
+        let outputs = result.outputs.as_ref().and_then(Value::as_object);
+        run::people(
+            &result.run_id,
+            result.status,
+            result.failure.as_ref(),
+            outputs.into_iter().flatten(),
+            output,
+        )?;
+    }
+    Ok(match result.status {
+        RunStatus::Succeeded => Answer::Yes,
+        _ => Answer::No,
+    })
+}
+
+/// An event in one line: what happened, where, and how.
+fn told(event: &Event) -> String {
+    let payload = event.payload_value();
+    let text = |name: &str| payload.get(name).and_then(Value::as_str).map(str::to_owned);
+    let attempt = payload.get("attempt").and_then(Value::as_u64);
+    let parts = [
+        Some(format!("{:<24}", event.payload.type_name())),
+        text("nodeId").or_else(|| text("edgeId")),
+        attempt.map(|attempt| format!("attempt {attempt}")),
+        text("status").or_else(|| text("state")),
+        text("outcomePort").map(|port| format!("on {port}")),
+        text("code"),
+        text("reason"),
+    ];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    plain(parts.join(" ").trim_end())
+}
