@@ -21,6 +21,7 @@ use sluicegate_core::limits::Limits;
 use sluicegate_core::plan::{Document, Plan};
 use sluicegate_core::run::{RunStatus, WorkflowReference};
 use sluicegate_core::simulate::{Fixtures, Simulation, simulate};
+use sluicegate_core::validate::Issue;
 use sluicegate_core::value::{self, Value};
 
 fn folder() -> PathBuf {
@@ -74,7 +75,6 @@ fn plan(key: &str) -> Document {
 }
 
 #[test]
-#[ignore = "the schema module is not there yet"]
 fn every_sample_compiles_without_an_issue() {
     for key in keys() {
         let plan = Plan::load(plan(&key)).unwrap();
@@ -134,7 +134,6 @@ fn run(key: &str, case: &str, plan: &Plan) -> Simulation {
 }
 
 #[test]
-#[ignore = "the schema module is not there yet"]
 fn the_cases_of_a_sample_reach_every_node_and_port() {
     for key in keys() {
         let plan = Plan::load(plan(&key)).unwrap();
@@ -204,4 +203,70 @@ fn rules_of_scripted_agents_are_well_formed() {
         // Something always answers.
         assert_eq!(rules.last().unwrap()["when"], json!({"literal": true}));
     }
+}
+
+/// Every document that lacks one member or item of the given one, at any depth.
+fn without_one(document: &Value) -> Vec<Value> {
+    fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+        let mut child = |name: &str, value: &Value| {
+            let place = format!("{at}/{}", value::escape(name));
+            places(value, &place, found);
+            found.push(place);
+        };
+        match value {
+            Value::Object(members) => members.iter().for_each(|(name, value)| child(name, value)),
+            Value::Array(items) => items
+                .iter()
+                .enumerate()
+                .for_each(|(index, value)| child(&index.to_string(), value)),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    places(document, "", &mut found);
+    let removed = |place: &String| {
+        let mut copy = document.clone();
+        let (parent, name) = place.rsplit_once('/').unwrap();
+        let name = name.replace("~1", "/").replace("~0", "~");
+        match copy.pointer_mut(parent).unwrap() {
+            Value::Object(members) => drop(members.remove(&name)),
+            Value::Array(items) => drop(items.remove(name.parse().unwrap())),
+            _ => unreachable!("only containers have children"),
+        }
+        copy
+    };
+    found.iter().map(removed).collect()
+}
+
+#[test]
+fn g1_a_graph_has_a_plan_exactly_when_it_has_no_error_in_any_order() {
+    let (limits, catalogue) = (Limits::default(), catalogue());
+    let (mut plans, mut refused) = (0, 0);
+    for key in keys() {
+        let documents = without_one(&read(&folder().join(format!("{key}.json"))));
+        // Some of them are enough to meet every kind of member, and the rest take long.
+        let graphs = documents.iter().step_by(5);
+        for graph in graphs.filter_map(|document| Graph::read(document).ok()) {
+            let compiled = compile(&graph, Some(&catalogue), &limits);
+            let issues = &compiled.issues;
+            let error = issues.iter().any(Issue::is_error);
+            assert_eq!(compiled.plan.is_none(), error, "{graph:?}\n{issues:?}");
+            assert!(issues.is_sorted_by(|a, b| a.order(b).is_le()));
+            let mut reversed = graph.clone();
+            reversed.nodes.reverse();
+            reversed.edges.reverse();
+            assert_eq!(compiled, compile(&reversed, Some(&catalogue), &limits));
+            match compiled.plan {
+                Some(plan) => {
+                    Plan::load(plan).unwrap();
+                    plans += 1;
+                }
+                None => refused += 1,
+            }
+        }
+    }
+    assert!(
+        plans > 20 && refused > 60,
+        "{plans} plans, {refused} refused"
+    );
 }

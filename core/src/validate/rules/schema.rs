@@ -53,7 +53,6 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "the schema module is not there yet"]
     fn s1_a_schema_is_valid() {
         assert_eq!(
             with(json!({"type": "claim"})),
@@ -64,7 +63,6 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "the schema module is not there yet"]
     fn s2_keywords_outside_the_subset_are_named() {
         let schema = json!({"properties": {"a": {"unevaluatedItems": false}}});
         let issues = ["schema.keyword-unsupported graph /schemas/s/properties/a/unevaluatedItems"];
@@ -73,7 +71,6 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "the schema module is not there yet"]
     fn s2_depth_and_size() {
         let deep = with(nested(17));
         assert!(
@@ -87,7 +84,6 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "the schema module is not there yet"]
     fn s1_b044_recursion_is_refused() {
         let own = json!({"$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}, "$ref": "#/$defs/a"});
         let issues = with(own);
@@ -113,7 +109,6 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "the schema module is not there yet"]
     fn s3_patterns_match_in_linear_time() {
         let issues = ["schema.pattern-unsupported graph /schemas/s/pattern"];
         assert_eq!(with(json!({"pattern": "(?=a)b"})), issues);
