@@ -55,8 +55,9 @@ pub struct RunSummary {
     /// From acceptance to end; virtual in a simulation.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub duration_ms: Option<Millis>,
-    /// How many nodes have a final word.
-    pub nodes: NodeProgress,
+    /// How many nodes have a final word. A run's detail has the nodes themselves in this place.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub nodes: Option<NodeProgress>,
     /// Tokens.
     pub usage: UsageRollup,
     /// Money.
@@ -91,7 +92,7 @@ pub struct Parked {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunDetail {
-    /// As in the list.
+    /// As in the list, but without its `nodes`: a document has a member once (J4).
     #[serde(flatten)]
     pub row: RunSummary,
     /// The payload of `run.queued`.

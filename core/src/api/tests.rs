@@ -70,3 +70,32 @@ fn a_simulation_names_a_graph_or_a_workflow_and_never_both() {
     let error = SimulateRequest::read(&both).unwrap_err();
     assert_eq!(error.pointer, "/workflowKey");
 }
+
+#[test]
+fn j4_a_run_s_detail_has_every_member_once() {
+    let graph = crate::graph::Graph::read(&json!({"schemaVersion": 1,
+        "nodes": [{"id": "in", "type": "input", "ports": {"data": "std.any"}},
+                  {"id": "out", "type": "output", "ports": {"input": "std.any"}}],
+        "edges": [{"id": "e", "source": {"nodeId": "in", "port": "data"},
+                   "target": {"nodeId": "out", "port": "input"}}]}))
+    .unwrap();
+    let limits = crate::limits::Limits::default();
+    let plan = crate::compile::compile(&graph, None, &limits).plan.unwrap();
+    let invocation = json!({"mode": "live", "graphChecksum": graph.checksum().unwrap(),
+        "planHash": graph.checksum().unwrap(), "compilerVersion": "1", "limits": limits,
+        "input": {"version": 1, "state": "absent", "schemaId": "std.any", "originalByteSize": 0}});
+    let usage = json!({"version": 1, "state": "final", "inputTokens": 0, "outputTokens": 0,
+        "totalTokens": 0, "includedChildRunIds": [], "pricedChildRuns": 0,
+        "unpricedChildRuns": 0, "actionInvocations": 0, "unpricedActions": 0});
+    let cost = json!({"version": 1, "state": "final", "currency": "USD", "amountMicros": 0,
+        "pricingSnapshotIds": [], "unpricedChildRuns": 0, "unpricedActions": 0});
+    let actor = json!({"kind": "user", "accountId": "a", "displayName": "A"});
+    let wire = json!({"runId": "r", "mode": "live", "status": "queued", "actor": actor,
+        "origin": {"kind": "manual"}, "queuedAt": 1, "usage": usage, "cost": cost,
+        "invocation": invocation, "graph": graph.to_value().unwrap(), "plan": plan,
+        "compiledOrder": ["in", "out"], "edges": [], "payloads": {}, "auditSequences": [],
+        "correlations": [], "nodes": [{"nodeId": "in", "status": "pending", "attempts": []}]});
+    let detail: RunDetail = serde_json::from_value(wire.clone()).unwrap();
+    let text = serde_json::to_string(&detail).unwrap();
+    assert_eq!(crate::value::read(&text).unwrap(), wire);
+}
