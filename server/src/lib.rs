@@ -1,9 +1,13 @@
 //! The thin shell around the core: everything that touches the world (architecture.md;
 //! server.md).
 
+pub mod actions;
+pub mod agents;
 pub mod auth;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod modules;
+pub mod payload;
 pub mod store;
 pub mod stream;

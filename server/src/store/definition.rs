@@ -4,9 +4,11 @@
 use serde::{Deserialize, Serialize};
 use sluicegate_core::actor::{Actor, Origin};
 use sluicegate_core::catalogue::AgentStatus;
-use sluicegate_core::ids::{AgentId, Hash, TenantId, WorkflowKey};
+use sluicegate_core::ids::{Hash, TenantId, WorkflowKey};
 use sluicegate_core::time::Instant;
 use sluicegate_core::value::Value;
+
+pub use crate::agents::AgentDefinition;
 
 /// Who does something, for which tenant, through what. Only a trusted context makes one.
 #[derive(Debug, Clone, PartialEq)]
@@ -223,35 +225,6 @@ pub struct PublishedRevision {
     pub graph: Value,
     /// The plan's stored document.
     pub plan: Value,
-}
-
-/// An agent's definition: what a revision fixes for ever (server.md §6).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AgentDefinition {
-    /// The agent.
-    pub agent_id: AgentId,
-    /// What people call it.
-    pub name: String,
-    /// Which provider executes it.
-    pub provider: String,
-    /// Which model.
-    pub model: String,
-    /// What the model is told.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub instructions: String,
-    /// What the provider needs; of a `scripted` agent its rules.
-    #[serde(default)]
-    pub parameters: Value,
-    /// Whether it can be asked for JSON of a schema.
-    #[serde(default)]
-    pub structured_output: bool,
-    /// What a caller must be allowed.
-    #[serde(default)]
-    pub required_permissions: Vec<String>,
-    /// Which price list counts its tokens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pricing: Option<String>,
 }
 
 /// One immutable revision of an agent, with the agent's present status.

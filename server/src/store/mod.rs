@@ -341,6 +341,10 @@ pub trait Store: Send + Sync {
     /// Ends a session.
     async fn end_session(&self, token: &Hash) -> Result<(), StoreError>;
 
+    /// The ids of all keys with which stored payloads and children are encrypted
+    /// (server.md §7).
+    async fn payload_keys(&self) -> Result<Vec<String>, StoreError>;
+
     /// Whether the database answers and its schema is the one this binary knows.
     async fn ready(&self) -> Result<(), StoreError>;
 }

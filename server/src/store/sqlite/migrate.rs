@@ -7,7 +7,10 @@ use super::{fault, nat};
 use crate::store::StoreError;
 
 /// Every migration, in order; the place in this list is its number, from 1.
-const MIGRATIONS: [&str; 1] = [include_str!("../../../../migrations/sqlite/0001_begin.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../../../../migrations/sqlite/0001_begin.sql"),
+    include_str!("../../../../migrations/sqlite/0002_expenses.sql"),
+];
 
 /// The newest schema that this binary knows.
 pub(super) const NEWEST: u64 = MIGRATIONS.len() as u64;

@@ -7,6 +7,8 @@ mod child;
 mod claim;
 mod committer;
 mod definition;
+mod expenses;
+mod folder;
 mod identity;
 mod migrate;
 mod read;
@@ -29,6 +31,8 @@ use sqlx::{ConnectOptions, Row, SqlitePool};
 use sluicegate_core::ids::{Hash, TenantId};
 use sluicegate_core::time::Instant;
 use sluicegate_core::value::{self, Value};
+
+pub use self::folder::{DataFolder, FolderFault};
 
 use self::committer::{Committer, Work};
 use super::StoreError;
@@ -55,15 +59,15 @@ impl SqliteStore {
     pub async fn open(file: &Path, clock: Clock) -> Result<Self, StoreError> {
         let options = SqliteConnectOptions::new()
             .filename(file)
-            .auto_vacuum(SqliteAutoVacuum::Incremental)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .foreign_keys(true)
             .busy_timeout(Duration::from_secs(10))
             .disable_statement_logging();
         let mut writer = options
             .clone()
             .create_if_missing(true)
+            .auto_vacuum(SqliteAutoVacuum::Incremental)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .foreign_keys(true)
             .connect()
             .await
             .map_err(fault)?;

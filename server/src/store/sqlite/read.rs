@@ -189,6 +189,17 @@ impl SqliteStore {
         rows.iter().map(sealed).collect()
     }
 
+    pub(super) async fn do_payload_keys(&self) -> Result<Vec<String>, StoreError> {
+        sqlx::query_scalar(
+            "select key_id from workflow_payloads where key_id is not null
+             union select output_key_id from child_attempts where output_key_id is not null
+             union select message_key_id from child_attempts where message_key_id is not null",
+        )
+        .fetch_all(&self.readers)
+        .await
+        .map_err(fault)
+    }
+
     pub(super) async fn do_result_payload(
         &self,
         tenant: &TenantId,

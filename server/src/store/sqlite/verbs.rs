@@ -290,6 +290,10 @@ impl Store for SqliteStore {
         self.do_end_session(token).await
     }
 
+    async fn payload_keys(&self) -> Result<Vec<String>, StoreError> {
+        self.do_payload_keys().await
+    }
+
     async fn ready(&self) -> Result<(), StoreError> {
         let mut reading = self.readers.acquire().await.map_err(fault)?;
         let found = migrate::version(&mut reading).await?;
