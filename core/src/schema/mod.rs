@@ -6,9 +6,14 @@
 
 mod accept;
 mod built_in;
+mod example;
+mod facts;
 mod failure;
 mod pattern;
+mod prove;
+mod reach;
 mod reference;
+mod sample;
 mod secret;
 
 use std::{collections::BTreeMap, sync::OnceLock};
@@ -16,6 +21,7 @@ use std::{collections::BTreeMap, sync::OnceLock};
 use jsonschema::Validator;
 
 pub use built_in::{BUILT_IN, built_in};
+pub use prove::compare;
 
 use crate::{
     code::Code,
@@ -180,14 +186,20 @@ impl Schema {
     /// A value that fits, for fixtures and forms; `None` where none was found.
     #[must_use]
     pub fn example(&self) -> Option<Value> {
-        None
+        example::example(self)
     }
 
-    /// What is known about a place.
+    /// What is known about a place: `Impossible` and `Certain` only where it is proven. The schema
+    /// in the answer stands for itself; it carries the definitions that it refers to.
     #[must_use]
     pub fn reach(&self, pointer: &Pointer) -> Reach {
-        let _ = pointer;
-        Reach::Possible(Value::Bool(true))
+        reach::reach(self, pointer)
+    }
+
+    /// A validator for a part of the document.
+    fn part(&self, part: &Value) -> Option<Validator> {
+        let whole = reach::with_definitions(self, part.clone());
+        pattern::options(self.measure.patterns).build(&whole).ok()
     }
 
     /// `None` is a fault of ours: an accepted document always builds, which tests hold.
@@ -252,11 +264,4 @@ fn places(value: &Value) -> u64 {
         Value::Object(members) => members.values().map(places).sum(),
         _ => 0,
     }
-}
-
-/// Compares by S6; refuses only what is certainly wrong.
-#[must_use]
-pub fn compare(source: &Schema, target: &Schema) -> Compatibility {
-    let _ = (source, target);
-    Compatibility::Unknown
 }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use sluicegate_core::code::Code;
-use sluicegate_core::schema::Schema;
+use sluicegate_core::schema::{Compatibility, Schema, compare};
 use sluicegate_core::value::{Value, normalise};
 
 use super::{data, folder, text};
@@ -102,4 +102,49 @@ fn s2_suites_of_keywords_outside_the_subset_are_refused() {
             );
         }
     }
+}
+
+#[test]
+fn s6_subschema_data() {
+    let Some(folder) = folder("json-schema-compat") else {
+        return;
+    };
+    let (mut judged, mut compatible, mut provable) = (0, 0, 0);
+    for case in data(&folder.join("subschema.json")).as_array().unwrap() {
+        let usable = case["relation"] == "subschema"
+            && case["expected"].is_boolean()
+            && case["valid_2020_12_schemas"] == true
+            && case.get("draft4_semantics").is_none();
+        let (Ok(a), Ok(b)) = (Schema::accept(&case["a"]), Schema::accept(&case["b"])) else {
+            continue;
+        };
+        if !usable {
+            continue;
+        }
+        judged += 1;
+        let (id, expected) = (text(&case["id"]), case["expected"] == true);
+        let verdict = compare(&a, &b);
+        if verdict == Compatibility::Compatible {
+            assert!(expected, "{id}: {case}");
+            compatible += 1;
+        }
+        provable += u32::from(expected);
+        for example in [a.example(), b.example()].into_iter().flatten() {
+            if a.is_valid(&example) {
+                assert!(
+                    verdict != Compatibility::Compatible || b.is_valid(&example),
+                    "{id}: {example}"
+                );
+                assert!(
+                    verdict != Compatibility::Incompatible || !b.is_valid(&example),
+                    "{id}: {example}"
+                );
+            }
+        }
+    }
+    println!("{judged} judged, {compatible} of {provable} proven");
+    assert!(
+        judged > 100 && compatible * 2 > provable,
+        "{judged}: {compatible} of {provable}"
+    );
 }
