@@ -1,4 +1,4 @@
-//! What can happen to a run from outside: the commands that [`super::decide`] takes, and
+//! What can happen to a run from outside: the commands that [`super::decide()`] takes, and
 //! what it gives back (run-machine.md §1).
 
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ pub enum Time<'a> {
     },
 }
 
-/// The values that a decision may read, by payload id: those that [`super::needs`] names.
+/// The values that a decision may read, by payload id: those that [`super::needs()`] names.
 pub type Envelopes = BTreeMap<PayloadId, Arc<Value>>;
 
 /// Something that happened.
@@ -209,7 +209,7 @@ pub enum Refusal {
     /// a command that was carried out already. Load again and decide again.
     #[error("the run has moved on")]
     Stale,
-    /// An envelope that [`super::needs`] names was not given.
+    /// An envelope that [`super::needs()`] names was not given.
     #[error("the payload {0} was not given")]
     EnvelopeMissing(PayloadId),
     /// The invocation's input is too large or does not fit (only on `Queue`).

@@ -1,7 +1,7 @@
 //! The run machine, version 1: a run is a fold of its events (run-machine.md).
 //!
 //! Four functions are the only way that a run changes or is shown (§1): [`Run::apply`]
-//! folds one event, [`decide`] turns a command into events, [`effects`] names what is owed
+//! folds one event, [`decide()`] turns a command into events, [`effects`] names what is owed
 //! to the world, [`project`] gives the rows that readers see.
 
 mod event;
