@@ -116,7 +116,6 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "the schema module is not there yet"]
     fn s6_only_what_can_never_fit_is_refused() {
         let document = |schema: serde_json::Value| {
             graph(
@@ -132,7 +131,6 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "the schema module is not there yet"]
     fn g7_with_mappings_the_edge_is_not_compared() {
         let mut document = graph(
             json!([input("in", "claim"), output("out", "std.text")]),
@@ -147,7 +145,6 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "the schema module is not there yet"]
     fn g4_every_edge_into_a_merge_fits_its_items() {
         let mut node = merge("m");
         node["ports"]["items"] = json!("std.text");

@@ -81,7 +81,6 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "the schema module is not there yet"]
     fn l6_b016_types_that_literals_and_schemas_show() {
         let below = |text: Value| with(1, json!({"lt": [{"read": "/n"}, {"literal": text}]}));
         assert_eq!(
@@ -97,7 +96,6 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "the schema module is not there yet"]
     fn l6_paths_that_the_schema_excludes() {
         let read = |pointer: &str| with(1, json!({"eq": [{"read": pointer}, {"literal": 1}]}));
         assert_eq!(

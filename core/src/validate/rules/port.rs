@@ -301,7 +301,6 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "the schema module is not there yet"]
     fn g4_a_merge_emits_what_fits_std_merged() {
         let document = |schema: serde_json::Value| {
             let mut node = merge("m");

@@ -282,7 +282,6 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "the schema module is not there yet"]
     fn g7_ports_do_not_contradict_the_contract() {
         let judged = |member: &str, schema: Value, port: &str| {
             let mut node = action("a");

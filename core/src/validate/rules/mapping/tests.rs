@@ -204,7 +204,6 @@ fn m2_a_port_that_is_not_emitted_is_uncertain() {
 }
 
 #[test]
-#[ignore = "the schema module is not there yet"]
 fn s6_literals_fit_their_place() {
     let into = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     let issues = ["mapping.type-incompatible node out /mappings/0/binding"];
@@ -220,7 +219,6 @@ fn s6_literals_fit_their_place() {
 }
 
 #[test]
-#[ignore = "the schema module is not there yet"]
 fn s6_paths_are_refused_only_when_they_can_never_fit() {
     let from = json!({"type": "object", "additionalProperties": false,
         "properties": {"n": {"type": "integer"}, "x": true}});
@@ -244,7 +242,6 @@ fn s6_paths_are_refused_only_when_they_can_never_fit() {
 }
 
 #[test]
-#[ignore = "the schema module is not there yet"]
 fn s6_a_template_is_a_text() {
     let template = json!([{"targetPointer": "/n", "binding":
         {"kind": "template", "template": "x", "variables": []}}]);
@@ -255,7 +252,6 @@ fn s6_a_template_is_a_text() {
 }
 
 #[test]
-#[ignore = "the schema module is not there yet"]
 fn s6_targets_exist_and_required_members_are_built() {
     let into = json!({"type": "object", "required": ["a"], "additionalProperties": false,
         "properties": {"a": true, "b": true}});
