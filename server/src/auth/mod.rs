@@ -141,6 +141,19 @@ impl Context {
         }
     }
 
+    /// The context in which the server itself loads its samples, as the tenant's owner.
+    pub(crate) fn of_owner(tenant: TenantId, account: Account, owner: &[Permission]) -> Self {
+        Self {
+            by: By {
+                tenant,
+                actor: Actor::User(user(account)),
+                origin: Origin::Manual,
+            },
+            permissions: sorted(owner.to_vec()),
+            session: None,
+        }
+    }
+
     /// Who, for which tenant, through what.
     #[must_use]
     pub fn by(&self) -> &By {

@@ -36,6 +36,8 @@ enum Command {
     DryRun(DryRun),
     /// Run a graph on fixtures: no agent, no action, no clock
     Simulate(Simulate),
+    /// Start the server
+    Serve(crate::config::Arguments),
     /// Start a published workflow on a server
     Run(Run),
     /// Print the server's settings in force
@@ -162,6 +164,7 @@ fn carry_out(command: Command, output: &mut Output) -> Result<Answer, Fault> {
         Command::Check(arguments) => check::check(&arguments, output),
         Command::DryRun(arguments) => check::dry_run(&arguments, output),
         Command::Simulate(arguments) => simulate::simulate(&arguments, output),
+        Command::Serve(arguments) => serve::serve(&arguments, output),
         Command::Run(arguments) => run::run(&arguments, output),
         Command::Config(arguments) => serve::config(&arguments, output),
     }

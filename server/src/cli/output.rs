@@ -26,6 +26,11 @@ impl Output {
         }
     }
 
+    /// Whether colours are wanted.
+    pub(super) fn colours(&self) -> bool {
+        self.colours
+    }
+
     /// Writes one line for people.
     pub(super) fn line(&mut self, text: impl AsRef<str>) -> Result<(), Fault> {
         if self.closed {

@@ -1,13 +1,60 @@
-//! `config`: the server's settings in force (server.md §1).
+//! `serve` and `config`: the server and its settings in force (server.md §1).
+
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::Answer;
 use super::fault::Fault;
 use super::output::Output;
 use crate::config::{Arguments, Settings};
+use crate::serve;
 
 pub(super) fn config(arguments: &Arguments, output: &mut Output) -> Result<Answer, Fault> {
     let settings = settings(arguments)?;
     output.line(settings.to_string())?;
+    Ok(Answer::Yes)
+}
+
+pub(super) fn serve(arguments: &Arguments, output: &mut Output) -> Result<Answer, Fault> {
+    let settings = settings(arguments)?;
+    tracing_subscriber::fmt()
+        .with_max_level(settings.log)
+        .with_writer(std::io::stderr)
+        .with_ansi(output.colours())
+        .init();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Fault::new(error.to_string()))?;
+    let served = runtime.block_on(served(&settings, output));
+    // What is still blocked on a disk does not hold the process.
+    runtime.shutdown_timeout(std::time::Duration::from_secs(2));
+    served
+}
+
+async fn served(settings: &Settings, output: &mut Output) -> Result<Answer, Fault> {
+    let fault = |error: std::io::Error| Fault::new(error.to_string());
+    // Listened for from the beginning: a stop during the start is not lost.
+    let mut terminate = signal(SignalKind::terminate()).map_err(fault)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(fault)?;
+    let listening = serve::start(settings)
+        .await
+        .map_err(|error| Fault::new(error.to_string()))?;
+    output.line(format!("listening on http://{}", listening.address))?;
+    if !listening.app_found {
+        output.line("the app is not built: only the API is served (see --web)")?;
+    }
+    if let Some(first) = &listening.first {
+        output.line(format!("API key, shown this once: {}", first.api_key))?;
+    }
+    output.line(format!("sign in, once: {}", listening.sign_in))?;
+    output.flush()?;
+    let stop = async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    };
+    listening.run(stop).await.map_err(fault)?;
     Ok(Answer::Yes)
 }
 

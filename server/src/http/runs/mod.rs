@@ -1,0 +1,9 @@
+//! Runs: history, detail, events (api.md "Runs"; server.md §5).
+
+mod detail;
+mod events;
+mod list;
+
+pub(super) use detail::detail;
+pub(super) use events::events;
+pub(super) use list::list;

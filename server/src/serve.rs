@@ -1,0 +1,182 @@
+//! A server from its start to its stop (server.md §1; run-machine.md W6, W7).
+
+use std::future::{Future, IntoFuture};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sluicegate_core::ids::{Permission, TenantId};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::actions::{NotRegistered, Registry};
+use crate::auth::{self, permission};
+use crate::clock::Clock;
+use crate::config::Settings;
+use crate::demo;
+use crate::http::{self, Server, Web};
+use crate::modules::expenses::{self, Claims};
+use crate::payload::Keys;
+use crate::store::sqlite::{DataFolder, SqliteStore};
+use crate::store::{Store, StoreError};
+use crate::stream::{Cursors, Hub};
+
+/// What open requests may still take once the server stops. With what workers take it is
+/// less than the 20 s of server.md §1.
+const DRAIN: Duration = Duration::from_secs(8);
+
+/// Why a server does not start, in one line.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct NoStart(String);
+
+/// A server that listens.
+pub struct Listening {
+    /// Where.
+    pub address: SocketAddr,
+    /// What a first start shows once.
+    pub first: Option<auth::FirstStart>,
+    /// A single-use link to sign in, as an address.
+    pub sign_in: String,
+    /// Whether the app was found.
+    pub app_found: bool,
+    listener: TcpListener,
+    router: axum::Router,
+    close: watch::Sender<bool>,
+    // Held until the end: no other process may open the folder before.
+    _folder: DataFolder,
+}
+
+/// Opens the data folder and the port, and makes what a first start lacks.
+///
+/// # Errors
+/// [`NoStart`]: nothing runs.
+pub async fn start(settings: &Settings) -> Result<Listening, NoStart> {
+    let web = Web::find(settings.web.as_deref()).map_err(NoStart)?;
+    let folder = DataFolder::hold(&settings.data).map_err(no_start)?;
+    let keys = Keys::open(&folder.keys()).map_err(no_start)?;
+    let listener = TcpListener::bind(settings.listen)
+        .await
+        .map_err(|error| NoStart(unbound(settings, &error)))?;
+    let address = listener.local_addr().map_err(no_start)?;
+    let clock = Clock::start();
+    let store = SqliteStore::open(&folder.database(), clock)
+        .await
+        .map_err(|error| NoStart(format!("{}: {error}", folder.database().display())))?;
+    let actions = Arc::new(actions(&store).map_err(no_start)?);
+    let store: Arc<dyn Store> = Arc::new(store);
+    let owner_may = owner_may(&actions);
+    let (tenant, first) = auth::first_start(&*store, &owner_may)
+        .await
+        .map_err(no_start)?;
+    let (close, closing) = watch::channel(false);
+    let server = Arc::new(Server {
+        store,
+        clock,
+        hub: Hub::default(),
+        cursors: Cursors::new(keys.derive("cursors")),
+        owner_may,
+        actions,
+        policy: http::policy(web.as_ref()),
+        closing,
+    });
+    if settings.demo {
+        demo::load(&server, &tenant).await.map_err(NoStart)?;
+    }
+    let sign_in = sign_in(&server, &tenant, address).await.map_err(no_start)?;
+    Ok(Listening {
+        address,
+        first,
+        sign_in,
+        app_found: web.is_some(),
+        listener,
+        router: http::router(server, web),
+        close,
+        _folder: folder,
+    })
+}
+
+/// The actions of this process.
+fn actions(store: &SqliteStore) -> Result<Registry, NotRegistered> {
+    let mut registry = Registry::default();
+    let claims: Arc<dyn Claims> = Arc::new(store.clone());
+    expenses::register(&mut registry, &claims)?;
+    Ok(registry)
+}
+
+/// The owner may do everything: what the server asks for, and what registered actions do.
+fn owner_may(actions: &Registry) -> Vec<Permission> {
+    let own = permission::ALL.map(str::to_owned).into_iter();
+    let asked = actions.descriptors();
+    let mut all: Vec<_> = asked
+        .into_iter()
+        .flat_map(|action| action.required_permissions)
+        .chain(own)
+        .collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// A link that a person follows once.
+async fn sign_in(
+    server: &Server,
+    tenant: &TenantId,
+    address: SocketAddr,
+) -> Result<String, StoreError> {
+    let now = server.clock.now();
+    let path = auth::sign_in_link(&*server.store, tenant, now).await?;
+    Ok(format!("http://{address}{path}"))
+}
+
+fn unbound(settings: &Settings, error: &std::io::Error) -> String {
+    let listen = settings.listen;
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => format!(
+            "the port of {listen} is in use; stop what listens there or choose another with \
+             --listen"
+        ),
+        _ => format!("{listen} cannot be listened on: {error}"),
+    }
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the shape that map_err takes"
+)]
+fn no_start(error: impl ToString) -> NoStart {
+    NoStart(error.to_string())
+}
+
+impl Listening {
+    /// Answers until `stop` completes, then drains and gives everything back.
+    ///
+    /// # Errors
+    /// When the listening socket fails.
+    pub async fn run(self, stop: impl Future<Output = ()> + Send) -> std::io::Result<()> {
+        let Self {
+            listener,
+            router,
+            close,
+            ..
+        } = self;
+        let mut closing = close.subscribe();
+        let serving = axum::serve(listener, router).with_graceful_shutdown(async move {
+            let _ = closing.wait_for(|closing| *closing).await;
+        });
+        let mut serving = std::pin::pin!(serving.into_future());
+        tokio::select! {
+            ended = &mut serving => return ended,
+            () = stop => tracing::info!("stopping"),
+        }
+        // Streams end at once, so that an open one does not hold the process (B087).
+        close.send_replace(true);
+        match tokio::time::timeout(DRAIN, serving).await {
+            Ok(ended) => ended,
+            Err(_) => {
+                tracing::warn!("some requests did not end in time");
+                Ok(())
+            }
+        }
+    }
+}

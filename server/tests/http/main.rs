@@ -1,0 +1,12 @@
+//! A real server on a port of its own, with a real database (api.md; server.md §§3–5).
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "what helps a test may stop it"
+)]
+
+mod client;
+mod definitions;
+mod identity;
+mod refusals;
