@@ -180,7 +180,7 @@ impl Maker {
         Some(Value::Object(members))
     }
 
-    /// A name that no `properties` names: one that a pattern asks for, or any.
+    /// A name that no `properties` names: on even ways one that a pattern asks for, else any.
     fn name(&self, facts: &Facts<'_>, salt: usize) -> Option<String> {
         let mut names = Facts::default();
         for (owner, schema) in facts.each("propertyNames") {
@@ -191,7 +191,7 @@ impl Maker {
             .filter_map(|(_, patterns)| patterns.as_object())
             .flat_map(Map::keys);
         match patterns.next() {
-            Some(pattern) if facts.other_member().never => sample::matching(pattern, salt),
+            Some(pattern) if self.way.is_multiple_of(2) => sample::matching(pattern, salt),
             _ => sample::text(&names, salt + 1),
         }
     }
