@@ -17,7 +17,7 @@ use crate::demo;
 use crate::http::{self, Server, Web};
 use crate::modules::expenses::{self, Claims};
 use crate::payload::Keys;
-use crate::store::sqlite::{DataFolder, SqliteStore};
+use crate::store::sqlite::{Folder, SqliteStore};
 use crate::store::{Store, StoreError};
 use crate::stream::{Cursors, Hub};
 
@@ -44,7 +44,7 @@ pub struct Listening {
     router: axum::Router,
     close: watch::Sender<bool>,
     // Held until the end: no other process may open the folder before.
-    _folder: DataFolder,
+    _folder: Folder,
 }
 
 /// Opens the data folder and the port, and makes what a first start lacks.
@@ -53,7 +53,7 @@ pub struct Listening {
 /// [`NoStart`]: nothing runs.
 pub async fn start(settings: &Settings) -> Result<Listening, NoStart> {
     let web = Web::find(settings.web.as_deref()).map_err(NoStart)?;
-    let folder = DataFolder::hold(&settings.data).map_err(no_start)?;
+    let folder = Folder::hold(&settings.data).map_err(no_start)?;
     let keys = Keys::open(&folder.keys()).map_err(no_start)?;
     let listener = TcpListener::bind(settings.listen)
         .await

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// A folder that this process holds. The lock goes with the process, however it ends.
 #[derive(Debug)]
-pub struct DataFolder {
+pub struct Folder {
     path: PathBuf,
     _lock: File,
 }
@@ -27,7 +27,7 @@ pub enum FolderFault {
     },
 }
 
-impl DataFolder {
+impl Folder {
     /// Makes the folder where there is none, readable by its owner alone, and takes its lock.
     ///
     /// # Errors

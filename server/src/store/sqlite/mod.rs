@@ -32,7 +32,7 @@ use sluicegate_core::ids::{Hash, TenantId};
 use sluicegate_core::time::Instant;
 use sluicegate_core::value::{self, Value};
 
-pub use self::folder::{DataFolder, FolderFault};
+pub use self::folder::{Folder, FolderFault};
 
 use self::committer::{Committer, Work};
 use super::StoreError;

@@ -318,11 +318,11 @@ async fn a_newer_database_is_refused() {
 #[test]
 fn w6_a_folder_is_held_once() {
     let folder = tempfile::tempdir().unwrap();
-    let held = DataFolder::hold(folder.path()).unwrap();
+    let held = Folder::hold(folder.path()).unwrap();
     assert!(matches!(
-        DataFolder::hold(folder.path()),
+        Folder::hold(folder.path()),
         Err(FolderFault::Held(_))
     ));
     drop(held);
-    DataFolder::hold(folder.path()).unwrap();
+    Folder::hold(folder.path()).unwrap();
 }
