@@ -9,4 +9,4 @@ npm:   ; @scripts/npm
 setup: ; @scripts/setup test
 
 # One JSON object a line; exit 1 where a limit is missed.
-bench-core: ; @cargo bench --locked -q -p sluicegate-core --bench reference
+bench-core: ; @scripts/bench reference
