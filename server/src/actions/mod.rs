@@ -14,6 +14,16 @@ use sluicegate_core::ids::{ActionId, Hash, RunId, TenantId};
 use sluicegate_core::schema::Schema;
 use sluicegate_core::value::Value;
 
+tokio::task_local! {
+    static INSIDE: ();
+}
+
+/// Whether this task carries out an action: it may not start workflows (N4).
+#[must_use]
+pub fn inside() -> bool {
+    INSIDE.try_with(|()| ()).is_ok()
+}
+
 /// A trusted call: everything but the input comes from the run, never from a graph.
 #[derive(Debug, Clone)]
 pub struct Invocation {
@@ -139,7 +149,7 @@ impl Registered {
                 message: "the input does not fit the action's contract".to_owned(),
             });
         }
-        let output = self.action.invoke(call).await?;
+        let output = INSIDE.scope((), self.action.invoke(call)).await?;
         if !self.output.is_valid(&output) {
             return Err(ActionFault {
                 code: Code::ActionOutputInvalid.as_str().to_owned(),

@@ -1,0 +1,290 @@
+//! A run in memory: loaded and folded from its events, moved on by decisions, committed
+//! whole (architecture.md decisions 1–3; run-machine.md §1, A9, H1, H4).
+
+use std::sync::Arc;
+
+use sluicegate_core::actor::{Actor, Origin};
+use sluicegate_core::audit;
+use sluicegate_core::code::Code;
+use sluicegate_core::ids::{Permission, RunId, TenantId};
+use sluicegate_core::plan::Plan;
+use sluicegate_core::run::{
+    Command, Envelopes, Event, NewPayload, Payload, Run, RunStatus, Time, decide, needs, project,
+};
+use sluicegate_core::value::Value;
+
+use super::{Engine, EngineError};
+use crate::payload::Place;
+use crate::store::{AuditDraft, Commit, Guard, LoadedRun, Parked, Sealed, StoredEvent};
+
+/// A folded run and what belongs to it.
+pub(crate) struct Folded {
+    pub(crate) tenant: TenantId,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) run: Run,
+    /// The values that the next decision may read; no others.
+    pub(crate) envelopes: Envelopes,
+    pub(crate) actor: Actor,
+    pub(crate) origin: Origin,
+    pub(crate) permissions: Vec<Permission>,
+}
+
+/// One or more decisions that are not durable yet, and the run as it stands after them.
+pub(crate) struct Step {
+    events: Vec<Event>,
+    payloads: Vec<NewPayload>,
+    pub(crate) run: Run,
+}
+
+impl Step {
+    /// Whether nothing was decided.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// Whether the run waits for a retry from here on.
+    fn waits(&self) -> bool {
+        let scheduled = |event: &Event| matches!(event.payload, Payload::RetryScheduled(_));
+        self.run.status() == RunStatus::WaitingRetry && self.events.iter().any(scheduled)
+    }
+
+    /// What follows from a command after this step, joined to it: one commit.
+    pub(crate) fn and(
+        self,
+        engine: &Engine,
+        folded: &Folded,
+        command: Command,
+    ) -> Result<Self, EngineError> {
+        let mut next = engine.decide_from(&self.run, folded, command)?;
+        next.events.splice(..0, self.events);
+        next.payloads.splice(..0, self.payloads);
+        Ok(next)
+    }
+}
+
+impl Engine {
+    /// Loads and folds a run. A log that cannot be folded parks the run.
+    pub(crate) async fn fold(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+    ) -> Result<Folded, EngineError> {
+        let loaded = self.store.load_run(tenant, run_id).await?;
+        if let Some(parked) = loaded.parked {
+            return Err(EngineError::Parked(parked));
+        }
+        let plan = match self.plans.find(&loaded.plan_hash) {
+            Some(plan) => plan,
+            None => {
+                let document = self.store.run_plan(tenant, run_id).await?;
+                self.plans.load(&loaded.plan_hash, &document)?
+            }
+        };
+        match refold(&plan, tenant, run_id, &loaded) {
+            Ok(run) => Ok(Folded {
+                tenant: tenant.clone(),
+                plan,
+                run,
+                envelopes: Envelopes::new(),
+                actor: loaded.actor,
+                origin: loaded.origin,
+                permissions: loaded.permissions,
+            }),
+            Err((parked, detail)) => {
+                tracing::error!(%tenant, %run_id, detail, "the run's log cannot be folded");
+                self.store.park(tenant, run_id, &parked).await?;
+                Err(EngineError::Parked(parked))
+            }
+        }
+    }
+
+    /// Brings the values that the next decision may read, and drops the others.
+    pub(crate) async fn fill(&self, folded: &mut Folded) -> Result<(), EngineError> {
+        let wanted = needs(&folded.plan, &folded.run);
+        folded.envelopes.retain(|id, _| wanted.contains(id));
+        let missing: Vec<_> = wanted
+            .into_iter()
+            .filter(|id| !folded.envelopes.contains_key(id))
+            .collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let run_id = folded.run.run_id();
+        for sealed in self
+            .store
+            .payloads(&folded.tenant, run_id, &missing)
+            .await?
+        {
+            let value = self.unseal(&folded.tenant, run_id, &sealed)?;
+            folded.envelopes.insert(sealed.id, Arc::new(value));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn unseal(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        sealed: &Sealed,
+    ) -> Result<Value, EngineError> {
+        let place = Place {
+            tenant,
+            run_id,
+            payload: sealed.id.as_str(),
+        };
+        Ok(self
+            .keys
+            .open_sealed(place, &sealed.key_id, &sealed.bytes)?)
+    }
+
+    /// What follows from a command now.
+    pub(crate) fn decide(&self, folded: &Folded, command: Command) -> Result<Step, EngineError> {
+        self.decide_from(&folded.run, folded, command)
+    }
+
+    fn decide_from(
+        &self,
+        run: &Run,
+        folded: &Folded,
+        command: Command,
+    ) -> Result<Step, EngineError> {
+        let time = Time::Live(self.clock.now());
+        let decision = decide(&folded.plan, run, &folded.envelopes, time, command)?;
+        let mut run = run.clone();
+        for event in &decision.events {
+            run.apply(&folded.plan, event)
+                .map_err(|corrupt| EngineError::Broken(corrupt.to_string()))?;
+        }
+        Ok(Step {
+            events: decision.events,
+            payloads: decision.payloads,
+            run,
+        })
+    }
+
+    /// Commits a step and moves the run on. A retry wait hands the lease back (W4).
+    pub(crate) async fn commit(
+        &self,
+        folded: &mut Folded,
+        step: Step,
+        guard: Guard,
+        by: (Actor, Origin),
+    ) -> Result<(), EngineError> {
+        if step.is_empty() {
+            return Ok(());
+        }
+        let commit = self.seal_step(folded, &step, guard, by)?;
+        self.store.commit(commit).await?;
+        for payload in step.payloads {
+            folded.envelopes.insert(payload.id, payload.value);
+        }
+        folded.run = step.run;
+        self.hub.tell(folded.run.run_id(), folded.run.sequence());
+        Ok(())
+    }
+
+    /// A step in the form that is stored.
+    pub(super) fn seal_step(
+        &self,
+        folded: &Folded,
+        step: &Step,
+        guard: Guard,
+        (actor, origin): (Actor, Origin),
+    ) -> Result<Commit, EngineError> {
+        let (tenant, run_id) = (&folded.tenant, step.run.run_id());
+        let now = self.clock.now();
+        let full: Vec<Value> = step
+            .events
+            .iter()
+            .map(|event| StoredEvent::of(event, now).full(tenant, run_id))
+            .collect();
+        let nothing = || EngineError::Broken("a commit without events".to_owned());
+        let (action, metadata) = audit::of_decision(&full).ok_or_else(nothing)?;
+        let occurred_at = step.events.last().and_then(|event| event.recorded_at);
+        Ok(Commit {
+            tenant: tenant.clone(),
+            run_id: run_id.clone(),
+            guard,
+            rows: project(&folded.plan, &step.run, &step.events),
+            payloads: self.seal_payloads(tenant, run_id, &step.payloads)?,
+            audit: AuditDraft {
+                tenant_id: tenant.clone(),
+                actor,
+                origin: Some(origin),
+                action,
+                subject: audit::Subject {
+                    kind: "run".to_owned(),
+                    id: run_id.to_string(),
+                },
+                metadata,
+                occurred_at: occurred_at.unwrap_or(now),
+            },
+            // A claim of a waiting run keeps it: only the wait itself hands back (W4).
+            hand_back: step.waits(),
+            events: step.events.clone(),
+        })
+    }
+
+    pub(super) fn seal_payloads(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        payloads: &[NewPayload],
+    ) -> Result<Vec<Sealed>, EngineError> {
+        let mut sealed = Vec::with_capacity(payloads.len());
+        for payload in payloads {
+            let place = Place {
+                tenant,
+                run_id,
+                payload: payload.id.as_str(),
+            };
+            let (key_id, bytes) = self.keys.seal(place, &payload.value)?;
+            sealed.push(Sealed {
+                id: payload.id.clone(),
+                kind: payload.kind,
+                schema_id: payload.schema_id.clone(),
+                key_id,
+                bytes,
+                evidence: payload.evidence.evidence.clone(),
+                preview: payload.evidence.preview.clone(),
+            });
+        }
+        Ok(sealed)
+    }
+
+    /// The first step of a run that is not stored yet.
+    pub(super) fn begin(&self, folded: &Folded, command: Command) -> Result<Step, EngineError> {
+        self.decide(folded, command)
+    }
+
+    /// The plan of a document, shared with every run of it.
+    pub(super) fn plan(
+        &self,
+        hash: &sluicegate_core::ids::Hash,
+        document: &Value,
+    ) -> Result<Arc<Plan>, EngineError> {
+        self.plans.load(hash, document)
+    }
+}
+
+fn refold(
+    plan: &Plan,
+    tenant: &TenantId,
+    run_id: &RunId,
+    loaded: &LoadedRun,
+) -> Result<Run, (Parked, String)> {
+    let parked = |code: Code, sequence| Parked { code, sequence };
+    let mut run = Run::new(plan, tenant.clone(), run_id.clone());
+    for stored in &loaded.events {
+        let event = stored
+            .read()
+            .map_err(|error| (parked(error.code, stored.sequence), error.detail))?;
+        run.apply(plan, &event)
+            .map_err(|corrupt| (parked(corrupt.code, stored.sequence), corrupt.detail))?;
+    }
+    if run.queued().is_none() {
+        let code = Code::WorkflowEventTransitionInvalid;
+        return Err((parked(code, 0), "the log is empty".to_owned()));
+    }
+    Ok(run)
+}
