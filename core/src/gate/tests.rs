@@ -368,7 +368,6 @@ fn conformance(file: &str) -> Option<Value> {
     }
 }
 #[test]
-#[ignore = "waits for Schema::reach"]
 fn l6_reads_are_judged_by_the_inputs_schema() {
     let input = Schema::accept(&json!({
         "type": "object",

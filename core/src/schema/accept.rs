@@ -102,6 +102,8 @@ pub(super) struct Measure {
     pub(super) patterns: usize,
     /// The patterns of `patternProperties`.
     pub(super) name_patterns: Vec<String>,
+    /// The validator, where patterns had to be compiled to judge them.
+    pub(super) validator: Option<jsonschema::Validator>,
 }
 
 /// Judges a whole document. No faults: the document is inside the subset, refers only to
@@ -121,12 +123,13 @@ pub(super) fn judge(document: &Value) -> Result<Measure, Vec<Fault>> {
     }
     let mut walk = Walk::default();
     walk.schema(document, String::new());
-    walk.patterns();
     let size = walk.expansion();
+    let validator = walk.validator(document);
     let mut faults = walk.faults;
     if faults.is_empty() {
         return Ok(Measure {
             size,
+            validator,
             patterns: walk.patterns.len(),
             name_patterns: walk.name_patterns,
         });
@@ -318,10 +321,31 @@ impl<'d> Walk<'d> {
         }
     }
 
-    fn patterns(&mut self) {
-        for (code, at, message) in pattern::judge(&self.patterns) {
+    /// Judges the patterns. Compiling them is the dear part of a schema, so where nothing else is
+    /// wrong the whole validator is built, to be kept.
+    fn validator(&mut self, document: &Value) -> Option<jsonschema::Validator> {
+        let count = self.patterns.len();
+        if count == 0 {
+            return None;
+        }
+        let plain = self
+            .patterns
+            .iter()
+            .all(|(text, _)| !pattern::looks_around(text));
+        if plain && self.faults.is_empty() {
+            let built = pattern::options(count).build(document).ok();
+            if built.is_some() {
+                return built;
+            }
+        }
+        let faults = pattern::judge(&self.patterns);
+        if faults.is_empty() && self.faults.is_empty() {
+            self.fault(Code::SchemaInvalid, "", "the schema cannot be compiled");
+        }
+        for (code, at, message) in faults {
             self.fault(code, &at, message);
         }
+        None
     }
 
     /// Recursion, depth and number of subschemas after expansion (S2). Every place is measured

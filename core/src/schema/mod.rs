@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// A schema that is inside the subset. Cheap to share (`Arc`); its validator is built on
-/// first use.
+/// first use, or on acceptance where there are patterns to judge.
 #[derive(Debug)]
 pub struct Schema {
     document: Value,
@@ -107,13 +107,16 @@ impl Schema {
                 message: error.detail,
             }]
         })?;
-        let measure = accept::judge(&document)?;
+        let mut measure = accept::judge(&document)?;
         Ok(Self {
             hash: value::hash(&document),
             holds_secret: secret::marks(&document),
+            validator: measure
+                .validator
+                .take()
+                .map_or_else(OnceLock::new, |built| OnceLock::from(Some(built))),
             measure,
             document,
-            validator: OnceLock::new(),
             matchers: OnceLock::new(),
         })
     }
