@@ -1,1 +1,0 @@
-//! Placeholder until its step is built.
