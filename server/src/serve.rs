@@ -14,16 +14,18 @@ use crate::auth::{self, permission};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::demo;
+use crate::engine::{Engine, Parts};
 use crate::http::{self, Server, Web};
 use crate::modules::expenses::{self, Claims};
 use crate::payload::Keys;
 use crate::store::sqlite::{Folder, SqliteStore};
 use crate::store::{Store, StoreError};
 use crate::stream::{Cursors, Hub};
+use crate::worker::{WorkerSettings, Workers};
 
-/// What open requests may still take once the server stops. With what workers take it is
-/// less than the 20 s of server.md §1.
-const DRAIN: Duration = Duration::from_secs(8);
+/// What open requests and held runs may still take once the server stops: less than the 20 s
+/// of server.md §1.
+const GRACE: Duration = Duration::from_secs(15);
 
 /// Why a server does not start, in one line.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +45,7 @@ pub struct Listening {
     listener: TcpListener,
     router: axum::Router,
     close: watch::Sender<bool>,
+    workers: Workers,
     // Held until the end: no other process may open the folder before.
     _folder: Folder,
 }
@@ -63,26 +66,38 @@ pub async fn start(settings: &Settings) -> Result<Listening, NoStart> {
     let store = SqliteStore::open(&folder.database(), clock)
         .await
         .map_err(|error| NoStart(format!("{}: {error}", folder.database().display())))?;
-    let actions = Arc::new(actions(&store).map_err(no_start)?);
+    let actions = actions(&store).map_err(no_start)?;
     let store: Arc<dyn Store> = Arc::new(store);
     let owner_may = owner_may(&actions);
     let (tenant, first) = auth::first_start(&*store, &owner_may)
         .await
         .map_err(no_start)?;
+    // The folder lock proves that whoever held a lease is dead (W6).
+    store.void_leases().await.map_err(no_start)?;
     let (close, closing) = watch::channel(false);
+    let hub = Hub::default();
+    let cursors = Cursors::new(keys.derive("cursors"));
+    let engine = Engine::new(Parts {
+        store: store.clone(),
+        clock,
+        keys,
+        hub: hub.clone(),
+        actions,
+    });
     let server = Arc::new(Server {
         store,
+        engine,
         clock,
-        hub: Hub::default(),
-        cursors: Cursors::new(keys.derive("cursors")),
+        hub,
+        cursors,
         owner_may,
-        actions,
         policy: http::policy(web.as_ref()),
         closing,
     });
     if settings.demo {
         demo::load(&server, &tenant).await.map_err(NoStart)?;
     }
+    let workers = Workers::start(server.engine.clone(), worker_settings(settings));
     let sign_in = sign_in(&server, &tenant, address).await.map_err(no_start)?;
     Ok(Listening {
         address,
@@ -92,6 +107,7 @@ pub async fn start(settings: &Settings) -> Result<Listening, NoStart> {
         listener,
         router: http::router(server, web),
         close,
+        workers,
         _folder: folder,
     })
 }
@@ -158,6 +174,8 @@ impl Listening {
             listener,
             router,
             close,
+            workers,
+            _folder,
             ..
         } = self;
         let mut closing = close.subscribe();
@@ -169,14 +187,27 @@ impl Listening {
             ended = &mut serving => return ended,
             () = stop => tracing::info!("stopping"),
         }
-        // Streams end at once, so that an open one does not hold the process (B087).
+        // Streams end at once, so that an open one does not hold the process (B087); what is
+        // held goes back while the last requests are answered (W7).
         close.send_replace(true);
-        match tokio::time::timeout(DRAIN, serving).await {
-            Ok(ended) => ended,
-            Err(_) => {
-                tracing::warn!("some requests did not end in time");
-                Ok(())
-            }
+        let (handed_back, drained) =
+            tokio::join!(workers.stop(GRACE), tokio::time::timeout(GRACE, serving),);
+        if !handed_back {
+            tracing::warn!("some runs were not handed back in time; their leases will be void");
         }
+        drained.unwrap_or_else(|_| {
+            tracing::warn!("some requests did not end in time");
+            Ok(())
+        })
+    }
+}
+
+fn worker_settings(settings: &Settings) -> WorkerSettings {
+    let name = format!("sluicegate-{}", std::process::id());
+    WorkerSettings {
+        concurrency: settings.workers,
+        lease: settings.lease,
+        renew: settings.renew,
+        ..WorkerSettings::named(name.into())
     }
 }

@@ -573,3 +573,55 @@ fn b087_an_idle_connection_does_not_hold_the_process() {
     assert_eq!(served.terminate(), Some(0));
     assert!(begun.elapsed() < std::time::Duration::from_secs(20));
 }
+
+#[test]
+fn run_starts_a_workflow_waits_for_its_end_and_knows_its_key_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(&folder.path().join("data"));
+    let files = Files::new();
+    let input = files.write(
+        "input.json",
+        include_str!("../../samples/expenses.review/approved.input.json"),
+    );
+    let key = served.key.clone().unwrap();
+    let run = |workflow: &str, idempotency_key: &str, more: &[&str]| {
+        let own = [
+            "run",
+            workflow,
+            "--input",
+            text(&input),
+            "--server",
+            &served.address,
+            "--api-key",
+            &key,
+            "--idempotency-key",
+            idempotency_key,
+        ];
+        sluicegate(&[&own[..], more].concat(), b"")
+    };
+    let first = run("expenses.review", "k", &["--wait", "--json"]);
+    assert_eq!(
+        first.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&first.stderr)
+    );
+    let result: serde_json::Value = serde_json::from_slice(&first.stdout).unwrap();
+    assert_eq!(result["status"], "succeeded");
+    assert!(result["outputs"].is_object());
+    let again = run("expenses.review", "k", &["--json"]);
+    assert_eq!(again.status.code(), Some(0));
+    let accepted: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(accepted["created"], false);
+    assert_eq!(accepted["runId"], result["runId"]);
+    let people = run("expenses.review", "k", &["--wait"]);
+    assert!(stdout(&people).starts_with(&format!(
+        "run {} succeeded\n",
+        result["runId"].as_str().unwrap()
+    )));
+
+    let unknown = run("nothing", "other", &[]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(message(&unknown).ends_with("(WORKFLOW_NOT_FOUND)"));
+    assert_eq!(served.terminate(), Some(0));
+}

@@ -16,6 +16,8 @@ use super::refusal::Refusal;
 pub(super) const SMALL: usize = 16 * 1_024;
 /// Bytes of a run's request and of a draft's save.
 pub(super) const MEDIUM: usize = 256 * 1_024;
+/// Bytes of a simulation.
+pub(super) const LARGE: usize = 1_024 * 1_024;
 
 /// How much the endpoint reads.
 #[derive(Debug, Clone, Copy)]

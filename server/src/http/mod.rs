@@ -26,12 +26,12 @@ use sluicegate_core::ids::Permission;
 use tokio::sync::watch;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use crate::actions::Registry;
 use crate::auth::{Context, permission as may};
 use crate::clock::Clock;
+use crate::engine::Engine;
 use crate::store::Store;
 use crate::stream::{Cursors, Hub};
-use body::{BodyLimit, MEDIUM, SMALL};
+use body::{BodyLimit, LARGE, MEDIUM, SMALL};
 use refusal::Refusal;
 
 pub use web::{Web, policy};
@@ -41,6 +41,8 @@ pub(crate) use workflows::publish_sample;
 pub struct Server {
     /// Storage.
     pub store: Arc<dyn Store>,
+    /// What starts, stops and simulates runs.
+    pub engine: Arc<Engine>,
     /// The time.
     pub clock: Clock,
     /// Who says that a run moved.
@@ -49,8 +51,6 @@ pub struct Server {
     pub cursors: Cursors,
     /// What the owner may do.
     pub owner_may: Vec<Permission>,
-    /// The actions that are registered.
-    pub actions: Arc<Registry>,
     /// The content security policy.
     pub policy: HeaderValue,
     /// Turns true when the server stops.
@@ -174,7 +174,26 @@ fn endpoints() -> Vec<Endpoint> {
             may::DEFINITIONS_READ,
             catalogue::actions,
         ),
+        post(
+            "/api/workflow-runs",
+            may::RUNS_EXECUTE,
+            MEDIUM,
+            runs::enqueue,
+        ),
+        post(
+            "/api/workflow-runs/simulate",
+            may::RUNS_EXECUTE,
+            LARGE,
+            runs::simulate,
+        ),
+        post(
+            "/api/workflow-runs/cancel",
+            may::RUNS_CANCEL,
+            SMALL,
+            runs::cancel,
+        ),
         get("/api/workflow-runs", may::RUNS_READ, runs::list),
+        get("/api/workflow-runs/result", may::RUNS_READ, runs::result),
         get("/api/workflow-runs/detail", may::RUNS_READ, runs::detail),
         get("/api/workflow-runs/events", may::RUNS_READ, runs::events),
     ]

@@ -3,12 +3,14 @@
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use sluicegate_core::api::Problem;
+use sluicegate_core::api::{Problem, ProblemError};
 use sluicegate_core::code::Code;
+use sluicegate_core::simulate::FixtureError;
 use sluicegate_core::validate::Issue;
 use sluicegate_core::value::JsonError;
 
 use crate::auth;
+use crate::engine::EngineError;
 use crate::store::StoreError;
 use crate::stream::CursorError;
 
@@ -23,6 +25,16 @@ impl Refusal {
 
     pub(crate) fn malformed(detail: impl Into<String>) -> Self {
         Self::new(Code::RequestMalformed, detail)
+    }
+
+    /// A task of ours that stopped where it never should.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "the shape that map_err takes"
+    )]
+    pub(crate) fn panicked(error: tokio::task::JoinError) -> Self {
+        tracing::error!(%error, "a task of a request stopped");
+        Self::new(Code::Internal, Code::Internal.sentence())
     }
 
     pub(crate) fn issues(mut self, issues: Vec<Issue>) -> Self {
@@ -63,6 +75,55 @@ impl From<StoreError> for Refusal {
             refusal.0.draft_version = Some(draft_version);
         }
         refusal
+    }
+}
+
+impl From<EngineError> for Refusal {
+    fn from(error: EngineError) -> Self {
+        let code = error.code();
+        match error {
+            EngineError::Store(error) => error.into(),
+            EngineError::Graph(issues) => Self::new(code, code.sentence()).issues(issues),
+            EngineError::Fixtures(errors) => {
+                let mut refusal = Self::new(code, code.sentence());
+                refusal.0.errors = errors.into_iter().map(fixture).collect();
+                refusal
+            }
+            EngineError::Refused {
+                detail,
+                pointer,
+                node_id,
+                ..
+            } => {
+                let mut refusal = Self::new(code, detail.clone());
+                // The engine sees the input alone, a caller the body around it.
+                refusal.0.pointer = pointer.map(|pointer| format!("/input{pointer}"));
+                refusal.0.errors = node_id
+                    .map(|node_id| ProblemError {
+                        code: None,
+                        node_id: Some(node_id),
+                        pointer: None,
+                        reason: detail,
+                    })
+                    .into_iter()
+                    .collect();
+                refusal
+            }
+            EngineError::Parked(_) => Self::new(code, error.to_string()),
+            EngineError::Unreadable(_) | EngineError::Machine(_) | EngineError::Broken(_) => {
+                tracing::error!(%error, "the engine failed");
+                Self::new(code, code.sentence())
+            }
+        }
+    }
+}
+
+fn fixture(error: FixtureError) -> ProblemError {
+    ProblemError {
+        code: None,
+        node_id: Some(error.node_id),
+        pointer: error.pointer,
+        reason: error.reason,
     }
 }
 

@@ -20,7 +20,6 @@ use sluicegate_core::value::{self, JsonError, Value};
 
 use super::App;
 use super::body::{Expected, Json, Query, expected};
-use super::catalogue;
 use super::refusal::Refusal;
 use crate::auth::Context;
 use crate::store::{
@@ -186,7 +185,7 @@ pub(super) async fn update(
             stored_graph(&kept.draft.graph)?
         }
     };
-    let mut catalogue = catalogue::of_tenant(&app, context.tenant()).await?;
+    let mut catalogue = app.engine.catalogue(context.tenant()).await?;
     catalogue.permissions = Some(context.permissions().to_vec());
     let answer = Saved {
         draft_version: saved.draft_version,
@@ -206,7 +205,7 @@ pub(super) async fn validate(
     query.done()?;
     let request = ValidateRequest::read(&body)?;
     let graph = graph_in_body(&request.graph)?;
-    let catalogue = catalogue::of_tenant(&app, context.tenant()).await?;
+    let catalogue = app.engine.catalogue(context.tenant()).await?;
     let report = compile::dry_run(
         &graph,
         request.input.as_ref(),
@@ -248,7 +247,7 @@ async fn publish_draft(
         ));
     }
     let graph = stored_graph(&found.draft.graph)?;
-    let catalogue = catalogue::of_tenant(app, context.tenant()).await?;
+    let catalogue = app.engine.catalogue(context.tenant()).await?;
     let limits = Limits::default();
     let report = compile::dry_run(
         &graph,

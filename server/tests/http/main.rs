@@ -10,3 +10,5 @@ mod client;
 mod definitions;
 mod identity;
 mod refusals;
+mod runs;
+mod stream;

@@ -34,11 +34,12 @@ fn whole(rows: RunDetailRows) -> Result<RunDetail, StoreError> {
     let plan: Document = stored(rows.plan)?;
     let status = rows.row.row.status;
     let compiled_order: Vec<_> = plan.nodes.iter().map(|node| node.id.clone()).collect();
-    let nodes = compiled_order
+    let nodes: Vec<_> = compiled_order
         .iter()
         .map(|id| node(id, &rows.nodes, &rows.attempts))
         .collect();
-    let correlations = rows.attempts.iter().filter_map(correlation).collect();
+    let attempts = nodes.iter().flat_map(|node| &node.attempts);
+    let correlations = attempts.filter_map(correlation).collect();
     let payloads = rows.payloads.into_iter().map(|row| {
         let view = PayloadView {
             evidence: row.evidence,
