@@ -91,7 +91,6 @@ pub async fn start(settings: &Settings) -> Result<Listening, NoStart> {
         hub,
         cursors,
         owner_may,
-        policy: http::policy(web.as_ref()),
         closing,
     });
     if settings.demo {

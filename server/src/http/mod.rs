@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Request, State};
 use axum::handler::Handler;
+use axum::http::Method;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{self, MethodRouter};
 use axum::{Extension, Router};
@@ -34,7 +34,7 @@ use crate::stream::{Cursors, Hub};
 use body::{BodyLimit, LARGE, MEDIUM, SMALL};
 use refusal::Refusal;
 
-pub use web::{Web, policy};
+pub use web::Web;
 pub(crate) use workflows::publish_sample;
 
 /// What requests are answered from.
@@ -51,8 +51,6 @@ pub struct Server {
     pub cursors: Cursors,
     /// What the owner may do.
     pub owner_may: Vec<Permission>,
-    /// The content security policy.
-    pub policy: HeaderValue,
     /// Turns true when the server stops.
     pub closing: watch::Receiver<bool>,
 }
@@ -223,7 +221,7 @@ pub fn router(app: Arc<Server>, web: Option<Web>) -> Router {
         .method_not_allowed_fallback(method_not_allowed)
         .layer(Extension(web.map(Arc::new)))
         .layer(CatchPanicLayer::custom(panicked))
-        .layer(from_fn_with_state(app.clone(), outer::outer))
+        .layer(from_fn(outer::outer))
         .with_state(app)
 }
 

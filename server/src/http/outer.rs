@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
     REFERRER_POLICY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
@@ -14,13 +14,13 @@ use axum::response::Response;
 use sluicegate_core::code::Code;
 use tracing::Instrument;
 
-use super::App;
 use super::refusal::Refusal;
+use super::web;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const OPENER: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
-pub(super) async fn outer(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(super) async fn outer(request: Request, next: Next) -> Response {
     let id = uuid::Uuid::new_v4().to_string();
     let method = request.method().clone();
     // The path alone: a query may hold a sign-in token.
@@ -44,7 +44,9 @@ pub(super) async fn outer(State(app): State<App>, request: Request, next: Next) 
     headers.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert(OPENER, HeaderValue::from_static("same-origin"));
-    headers.insert(CONTENT_SECURITY_POLICY, app.policy.clone());
+    // The app's page brings its own, which names its loader.
+    let policy = headers.entry(CONTENT_SECURITY_POLICY);
+    policy.or_insert_with(|| web::policy(""));
     if api {
         // What belongs to one caller is in nobody's cache.
         let no_store = HeaderValue::from_static("no-store");

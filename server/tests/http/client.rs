@@ -1,6 +1,7 @@
 //! A server in this process and a client that speaks to it over TCP.
 
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
 use serde_json::Value;
@@ -71,13 +72,20 @@ impl Answer {
 
 impl Running {
     pub(crate) fn start() -> Self {
+        Self::start_with(|_| None)
+    }
+
+    /// Starts with an app in the folder that `web` makes.
+    pub(crate) fn start_with(web: impl FnOnce(&Path) -> Option<PathBuf>) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        let web = web(folder.path()).map(|web| web.to_str().unwrap().to_owned());
         let data = folder.path().join("data");
         let text = data.to_str().unwrap().to_owned();
         let environment = move |name: &str| match name {
             "SLUICEGATE_LISTEN" => Some("127.0.0.1:0".to_owned()),
             "SLUICEGATE_DATA" => Some(text.clone()),
             "SLUICEGATE_DEMO" => Some("true".to_owned()),
+            "SLUICEGATE_WEB" => web.clone(),
             _ => None,
         };
         let settings = Settings::resolve(&Arguments::default(), &environment).unwrap();

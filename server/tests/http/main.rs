@@ -9,6 +9,7 @@
 mod client;
 mod definitions;
 mod identity;
+mod page;
 mod refusals;
 mod runs;
 mod stream;

@@ -1,0 +1,181 @@
+//! `serve` and `run` as a person starts and stops them (server.md §§1–2).
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::{Files, message, sluicegate, stdout, text};
+
+/// A server of the real binary on a port of its own.
+struct Served {
+    child: std::process::Child,
+    address: String,
+    key: Option<String>,
+    links: usize,
+}
+
+impl Served {
+    fn start(data: &Path) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_sluicegate"))
+            .args([
+                "serve",
+                "--demo",
+                "--listen",
+                "127.0.0.1:0",
+                "--log",
+                "off",
+                "--data",
+            ])
+            .arg(data)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (mut address, mut key, mut links) = (None, None, 0);
+        while links == 0 {
+            let line = lines.next().unwrap().unwrap();
+            address = address.or(line.strip_prefix("listening on ").map(str::to_owned));
+            key = key.or(line.find("sgk_").map(|at| line[at..].to_owned()));
+            links += usize::from(line.contains("/sign-in?token="));
+        }
+        Self {
+            child,
+            address: address.unwrap(),
+            key,
+            links,
+        }
+    }
+
+    /// Asks it to stop, as a supervisor does, and gives its exit code.
+    fn terminate(mut self) -> Option<i32> {
+        let id = self.child.id().to_string();
+        let asked = Command::new("kill").args(["-TERM", &id]).status().unwrap();
+        assert!(asked.success());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn serve_prints_a_key_once_and_a_link_each_time_and_stops_with_exit_0() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let first = Served::start(&data);
+    assert!(first.key.is_some());
+    assert_eq!(first.links, 1);
+    assert_eq!(first.terminate(), Some(0));
+    let second = Served::start(&data);
+    assert_eq!(second.key, None);
+    assert_eq!(second.terminate(), Some(0));
+}
+
+#[test]
+fn serve_says_in_one_line_why_it_does_not_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let running = Served::start(&data);
+    let port = running.address.strip_prefix("http://").unwrap();
+    let other = folder.path().join("other");
+    let absent = folder.path().join("absent");
+    for (arguments, place) in [
+        (
+            ["--data", text(&data), "--listen", "127.0.0.1:0"],
+            "is held by another process",
+        ),
+        (
+            ["--data", text(&other), "--listen", port],
+            "is in use; stop what listens there",
+        ),
+        (
+            ["--listen", "everywhere", "--data", text(&other)],
+            "--listen: \"everywhere\" is not accepted",
+        ),
+        (
+            ["--web", text(&absent), "--data", text(&other)],
+            "index.html: there is no such file",
+        ),
+        (
+            ["--config", text(&absent), "--data", text(&other)],
+            "absent: ",
+        ),
+    ] {
+        let output = sluicegate(&[&["serve"][..], &arguments].concat(), b"");
+        assert_eq!(output.status.code(), Some(2), "{place}");
+        assert!(message(&output).contains(place), "{}", message(&output));
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn b087_an_idle_connection_does_not_hold_the_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(&folder.path().join("data"));
+    let address = served.address.strip_prefix("http://").unwrap().to_owned();
+    let mut idle = std::net::TcpStream::connect(&address).unwrap();
+    idle.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+        .unwrap();
+    let mut answer = [0; 12];
+    idle.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 200");
+    let begun = std::time::Instant::now();
+    assert_eq!(served.terminate(), Some(0));
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20));
+}
+
+#[test]
+fn run_starts_a_workflow_waits_for_its_end_and_knows_its_key_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(&folder.path().join("data"));
+    let files = Files::new();
+    let input = files.write(
+        "input.json",
+        include_str!("../../../samples/expenses.review/approved.input.json"),
+    );
+    let key = served.key.clone().unwrap();
+    let run = |workflow: &str, idempotency_key: &str, more: &[&str]| {
+        let own = [
+            "run",
+            workflow,
+            "--input",
+            text(&input),
+            "--server",
+            &served.address,
+            "--api-key",
+            &key,
+            "--idempotency-key",
+            idempotency_key,
+        ];
+        sluicegate(&[&own[..], more].concat(), b"")
+    };
+    let first = run("expenses.review", "k", &["--wait", "--json"]);
+    assert_eq!(
+        first.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&first.stderr)
+    );
+    let result: serde_json::Value = serde_json::from_slice(&first.stdout).unwrap();
+    assert_eq!(result["status"], "succeeded");
+    assert!(result["outputs"].is_object());
+    let again = run("expenses.review", "k", &["--json"]);
+    assert_eq!(again.status.code(), Some(0));
+    let accepted: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
+    assert_eq!(accepted["created"], false);
+    assert_eq!(accepted["runId"], result["runId"]);
+    let people = run("expenses.review", "k", &["--wait"]);
+    assert!(stdout(&people).starts_with(&format!(
+        "run {} succeeded\n",
+        result["runId"].as_str().unwrap()
+    )));
+
+    let unknown = run("nothing", "other", &[]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(message(&unknown).ends_with("(WORKFLOW_NOT_FOUND)"));
+    assert_eq!(served.terminate(), Some(0));
+}
