@@ -13,6 +13,7 @@ use sluicegate_core::run::{
 };
 use sluicegate_core::value::{self, Value};
 
+use super::crash::{self, CrashPoint};
 use super::{Engine, EngineError, Folded};
 use crate::actions;
 use crate::store::{
@@ -67,6 +68,7 @@ impl Engine {
                 EnqueueOutcome::Existing(first) => return request.same_as(&first),
                 EnqueueOutcome::Moved => {}
                 EnqueueOutcome::Created => {
+                    crash::at(CrashPoint::AfterEnqueue);
                     self.hub.tell(&run_id, 1);
                     self.work.notify_one();
                     return Ok(RunAccepted {

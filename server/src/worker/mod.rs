@@ -1,6 +1,7 @@
 //! Workers of one process (run-machine.md §7): they claim runs and drive each as far as it
 //! goes. A notifier wakes them; a slow poll stands behind it.
 
+mod child;
 mod drive;
 mod lease;
 
@@ -97,7 +98,14 @@ async fn claim_on(
         if *stopping.borrow() {
             return;
         }
-        let limit = (busy.available_permits() + 1).min(AT_ONCE);
+        // One permit a run; what the claim does not use goes back.
+        let mut permits = vec![permit];
+        while permits.len() < AT_ONCE
+            && let Ok(permit) = Arc::clone(&busy).try_acquire_owned()
+        {
+            permits.push(permit);
+        }
+        let limit = permits.len();
         let claim = Claim {
             worker_id: settings.worker_id.clone(),
             lease_ms: settings.lease.0,
@@ -111,16 +119,7 @@ async fn claim_on(
             }
         };
         let full = claimed.len() == limit;
-        let mut own = Some(permit);
-        for held in claimed {
-            // One permit a run; the claim asked for no more than there are.
-            let permit = match own.take() {
-                Some(permit) => permit,
-                None => match Arc::clone(&busy).acquire_owned().await {
-                    Ok(permit) => permit,
-                    Err(_) => return,
-                },
-            };
+        for (held, permit) in claimed.into_iter().zip(permits) {
             let drive = drive::Drive::new(&engine, held, &settings, stopping.clone());
             let engine = Arc::clone(&engine);
             tokio::spawn(async move {
@@ -130,7 +129,6 @@ async fn claim_on(
                 engine.work.notify_one();
             });
         }
-        drop(own);
         if !full {
             rest(&engine, &settings, &mut stopping).await;
         }

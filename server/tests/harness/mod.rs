@@ -48,6 +48,13 @@ pub(crate) fn by() -> By {
     }
 }
 
+pub(crate) fn of(tenant: &TenantId) -> By {
+    By {
+        tenant: tenant.clone(),
+        ..by()
+    }
+}
+
 pub(crate) fn permissions() -> Vec<String> {
     ["expenses.claims.read", "expenses.claims.write"]
         .map(str::to_owned)
@@ -113,8 +120,12 @@ impl House {
     }
 
     pub(crate) async fn publish(&self, key: &str, graph: &Value) -> String {
+        self.publish_for(&by().tenant, key, graph).await
+    }
+
+    pub(crate) async fn publish_for(&self, tenant: &TenantId, key: &str, graph: &Value) -> String {
         let graph = Graph::read(graph).unwrap();
-        let catalogue = self.engine.catalogue(&by().tenant).await.unwrap();
+        let catalogue = self.engine.catalogue(tenant).await.unwrap();
         let compiled = compile(&graph, Some(&catalogue), &Limits::default());
         let plan = compiled
             .plan
@@ -124,7 +135,7 @@ impl House {
             canonical: value::canonical(&graph.to_value().unwrap()),
             checksum: graph.checksum().unwrap(),
         };
-        let by = by();
+        let by = of(tenant);
         let made = self.store.create_workflow(
             &by,
             NewWorkflow {
@@ -154,6 +165,23 @@ impl House {
 
     pub(crate) async fn enqueue(&self, key: &str, input: Value, idempotency: &str) -> RunAccepted {
         self.try_enqueue(key, input, idempotency).await.unwrap()
+    }
+
+    pub(crate) async fn enqueue_for(
+        &self,
+        tenant: &TenantId,
+        key: &str,
+        input: Value,
+        idempotency: &str,
+    ) -> RunAccepted {
+        let request = Enqueue {
+            workflow_key: key.into(),
+            input,
+            idempotency_key: idempotency.to_owned(),
+        };
+        let (by, permissions) = (of(tenant), permissions());
+        let accepted = self.engine.enqueue(&by, &permissions, request);
+        accepted.await.unwrap()
     }
 
     pub(crate) async fn try_enqueue(

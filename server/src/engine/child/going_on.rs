@@ -1,0 +1,181 @@
+//! Children that go on in this process (run-machine.md W8, A8): each is a task of its own
+//! that ends by itself, by its deadline or by being asked to, and settles its row once.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sluicegate_core::code::Code;
+use sluicegate_core::ids::{ChildId, RunId, TenantId};
+use sluicegate_core::run::{ChildKind, ChildOutcome, ChildResult};
+use sluicegate_core::time::Instant;
+use tokio::sync::watch;
+
+use super::Ended;
+use super::work::{Done, Work};
+use crate::engine::Engine;
+use crate::engine::crash::{self, CrashPoint};
+use crate::store::{ChildSettlement, StoreError};
+
+type Key = (TenantId, ChildId, u32);
+
+/// The children that go on in this process.
+#[derive(Default)]
+pub(crate) struct Children {
+    going_on: Mutex<HashMap<Key, GoingOn>>,
+}
+
+#[derive(Clone)]
+pub(super) struct GoingOn {
+    pub(super) fence: u64,
+    pub(super) stop: watch::Sender<bool>,
+    pub(super) ended: watch::Receiver<Option<Ended>>,
+}
+
+impl Children {
+    pub(super) fn find(&self, place: &Key) -> Option<GoingOn> {
+        let going_on = self.going_on.lock().unwrap_or_else(PoisonError::into_inner);
+        going_on.get(place).cloned()
+    }
+
+    fn put(&self, place: Key, child: GoingOn) {
+        let mut going_on = self.going_on.lock().unwrap_or_else(PoisonError::into_inner);
+        // An older owner in this very process has lost it; its answer would not be stored.
+        if let Some(older) = going_on.insert(place, child) {
+            older.stop.send_replace(true);
+        }
+    }
+
+    /// Forgets a child, unless a later owner in this process has taken its place.
+    fn forget(&self, place: &Key, fence: u64) {
+        let mut going_on = self.going_on.lock().unwrap_or_else(PoisonError::into_inner);
+        if going_on
+            .get(place)
+            .is_some_and(|child| child.fence == fence)
+        {
+            going_on.remove(place);
+        }
+    }
+}
+
+/// A child that this process owns.
+pub(super) struct Owned {
+    pub(super) tenant: TenantId,
+    pub(super) run_id: RunId,
+    pub(super) child_id: ChildId,
+    pub(super) attempt: u32,
+    pub(super) fence: u64,
+    pub(super) deadline_at: Instant,
+    pub(super) kind: ChildKind,
+}
+
+impl Owned {
+    fn failure(&self, action: Code, agent: Code) -> ChildOutcome {
+        let code = match self.kind {
+            ChildKind::Action => action,
+            ChildKind::Agent => agent,
+        };
+        ChildOutcome::Failure {
+            code: code.as_str().to_owned(),
+            message: code.sentence().to_owned(),
+        }
+    }
+}
+
+impl Engine {
+    /// Lets a child go on in this process.
+    pub(super) fn execute(
+        self: &Arc<Self>,
+        owned: Owned,
+        work: Work,
+        cancelled: bool,
+    ) -> watch::Receiver<Option<Ended>> {
+        let (stop, stopped) = watch::channel(cancelled);
+        let (tell, ended) = watch::channel(None);
+        let place = (owned.tenant.clone(), owned.child_id.clone(), owned.attempt);
+        let child = GoingOn {
+            fence: owned.fence,
+            stop,
+            ended: ended.clone(),
+        };
+        self.children.put(place.clone(), child);
+        let engine = Arc::clone(self);
+        tokio::spawn(async move {
+            let done = engine.carry_out(&owned, work, stopped).await;
+            crash::at(CrashPoint::DuringChild);
+            let end = engine.settle(&owned, done).await;
+            engine.children.forget(&place, owned.fence);
+            // Whoever waits for it is told last, when it is durable and forgotten here.
+            tell.send_replace(Some(end));
+        });
+        ended
+    }
+
+    /// Does the work until it ends, its deadline passes (A8) or it is asked to stop.
+    async fn carry_out(
+        &self,
+        owned: &Owned,
+        work: Work,
+        mut stopped: watch::Receiver<bool>,
+    ) -> Done {
+        let left = Duration::from_millis(owned.deadline_at.since(self.clock.now()).0);
+        let cooperative = work.is_cooperative();
+        // A task of its own, so that a panic of a module stays there.
+        let mut working = tokio::spawn(work.run());
+        let asked = async {
+            if !cooperative || stopped.wait_for(|stop| *stop).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        let (outcome, abort) = tokio::select! {
+            biased;
+            done = &mut working => match done {
+                Ok(done) => return done,
+                Err(_) => (owned.failure(Code::ActionFailed, Code::AgentUnavailable), false),
+            },
+            () = asked => (ChildOutcome::Cancelled, true),
+            () = tokio::time::sleep(left) => {
+                (owned.failure(Code::ActionTimeout, Code::AgentTimeout), true)
+            }
+        };
+        if abort {
+            working.abort();
+        }
+        Done {
+            outcome,
+            usage: None,
+            cost: None,
+        }
+    }
+
+    /// Makes an end durable, once (W8).
+    async fn settle(&self, owned: &Owned, done: Done) -> Ended {
+        let result = ChildResult {
+            outcome: done.outcome,
+            terminal: true,
+            usage: done.usage,
+            cost: done.cost,
+        };
+        let settled = match self.close_end(owned, &result) {
+            Ok(end) => {
+                let settlement = ChildSettlement {
+                    tenant: owned.tenant.clone(),
+                    child_id: owned.child_id.clone(),
+                    attempt: owned.attempt,
+                    fence: owned.fence,
+                    end,
+                };
+                self.store.settle_child(settlement).await
+            }
+            Err(error) => Err(StoreError::Corrupt(error.to_string())),
+        };
+        match settled {
+            Ok(true) => Ended::Settled(result),
+            Ok(false) => Ended::Lost,
+            Err(error) => {
+                tracing::error!(%error, child_id = %owned.child_id, "a child's end is not stored");
+                Ended::Lost
+            }
+        }
+    }
+}
