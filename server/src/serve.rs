@@ -66,6 +66,8 @@ pub async fn start(settings: &Settings) -> Result<Listening, NoStart> {
     let store = SqliteStore::open(&folder.database(), clock)
         .await
         .map_err(|error| NoStart(format!("{}: {error}", folder.database().display())))?;
+    let named = store.payload_keys().await.map_err(no_start)?;
+    keys.cover(&folder.keys(), &named).map_err(no_start)?;
     let actions = actions(&store).map_err(no_start)?;
     let store: Arc<dyn Store> = Arc::new(store);
     let owner_may = owner_may(&actions);

@@ -500,7 +500,7 @@ async fn v1_a_live_run_has_the_events_of_its_simulation() {
         ("expenses.review", "incomplete"),
         ("support.triage", "urgent"),
         ("support.triage", "classifier-down"),
-        ("invoice.check", "as-ordered-after-retries"),
+        ("invoice.check", "fair-difference"),
         ("invoice.check", "unreadable"),
     ];
     for (key, case) in cases {
