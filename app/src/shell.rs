@@ -130,6 +130,15 @@ pub(crate) fn shell() -> AnyView {
 fn screens(app: App) -> AnyView {
     // A selection changes the address and not the screen.
     let screen = Memo::new(move |_| app.router.screen());
+    Effect::new(move |_| {
+        let name = match screen.get() {
+            Screen::Workflows | Screen::Unknown => "Workflows".to_owned(),
+            Screen::Workflow { key } => key,
+            Screen::Runs => "Runs".to_owned(),
+            Screen::Run { run_id } => format!("Run {run_id}"),
+        };
+        document().set_title(&format!("{name} · Sluicegate"));
+    });
     (move || match screen.get() {
         Screen::Workflows => with_sidebar(app, workflows::list::list(app)),
         Screen::Workflow { key } => workflows::editor::editor(app, key),

@@ -222,13 +222,18 @@ impl Document {
             .update_value(|places| places.retain(|id, _| wanted.contains_key(id)));
     }
 
-    /// B138: the selection never holds what is gone.
-    fn prune(self) {
+    /// Whether the document has this node or edge; not tracked.
+    pub(crate) fn holds(self, item: &Item) -> bool {
         let graph = self.now();
-        let exists = |item: &Item| match item {
+        match item {
             Item::Node(id) => graph.node(id.as_str()).is_some(),
             Item::Edge(id) => graph.edge(id.as_str()).is_some(),
-        };
+        }
+    }
+
+    /// B138: the selection never holds what is gone.
+    fn prune(self) {
+        let exists = |item: &Item| self.holds(item);
         if self.selection.with_untracked(|all| !all.iter().all(exists)) {
             self.selection.update(|selection| selection.retain(exists));
         }

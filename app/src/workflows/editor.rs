@@ -148,6 +148,7 @@ fn bench(app: App, detail: WorkflowDetail, graph: Arc<Graph>) -> AnyView {
                 {palette::palette(editor)}
                 <main class="stage">
                     {canvas(canvas_handle)}
+                    {move || document.with(|graph| graph.nodes.is_empty()).then(begin_here)}
                     {zoom_controls(canvas_handle)}
                     {player}
                 </main>
@@ -165,15 +166,32 @@ fn bench(app: App, detail: WorkflowDetail, graph: Arc<Graph>) -> AnyView {
     .into_any()
 }
 
+/// What an empty canvas says.
+fn begin_here() -> AnyView {
+    view! {
+        <div class="begin">
+            <h2>"Begin with an input"</h2>
+            <p>
+                "Add nodes from the list on the left, then drag from a port to connect them. A workflow has one input and at least one output."
+            </p>
+        </div>
+    }
+    .into_any()
+}
+
 /// The selection is in the address, and the address selects.
 pub(crate) fn follow_address(app: App, document: Document, canvas: Canvas) {
-    if let Some(item) = app.router.selected_now() {
-        document.select_only([item]);
-    }
+    // What the address names may be gone by now.
+    let wanted = move || {
+        app.router
+            .selected_now()
+            .filter(|item| document.holds(item))
+    };
+    document.select_only(wanted());
     Effect::new(move |_| app.router.select(document.selected()));
     // Going back in the browser's history selects what was selected then.
     let listener = window_event_listener_untyped("hashchange", move |_| {
-        let wanted = app.router.selected_now();
+        let wanted = wanted();
         document.select_only(wanted.clone());
         if let Some(item) = wanted {
             canvas.reveal(&item);
