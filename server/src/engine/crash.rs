@@ -3,6 +3,7 @@
 //! without `SLUICEGATE_CRASH_AT` each is one comparison.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 macro_rules! points {
     ($($name:ident = $text:literal, $doc:literal;)*) => {
@@ -35,12 +36,23 @@ points! {
     AfterEnd = "after-terminal-commit", "The end is durable, nobody was told.";
 }
 
-/// Dies here, if this is the point that was asked for. No destructor runs and nothing is
-/// flushed, as after `kill -9`.
+/// Dies here, if this is the point that was asked for: `<name>`, or `<name>:<n>` for the n-th
+/// time that it is passed. No destructor runs and nothing is flushed, as after `kill -9`.
 pub fn at(point: CrashPoint) {
-    static ASKED: OnceLock<Option<String>> = OnceLock::new();
-    let asked = ASKED.get_or_init(|| std::env::var("SLUICEGATE_CRASH_AT").ok());
-    if asked.as_deref() == Some(point.as_str()) {
+    static ASKED: OnceLock<Option<(String, u32)>> = OnceLock::new();
+    static PASSED: AtomicU32 = AtomicU32::new(0);
+    let asked = ASKED.get_or_init(|| read(&std::env::var("SLUICEGATE_CRASH_AT").ok()?));
+    if let Some((name, nth)) = asked
+        && name == point.as_str()
+        && PASSED.fetch_add(1, Ordering::SeqCst) + 1 == *nth
+    {
         std::process::abort();
+    }
+}
+
+fn read(text: &str) -> Option<(String, u32)> {
+    match text.split_once(':') {
+        None => Some((text.to_owned(), 1)),
+        Some((name, nth)) => Some((name.to_owned(), nth.parse().ok()?)),
     }
 }

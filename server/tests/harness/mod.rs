@@ -83,7 +83,9 @@ impl House {
     pub(crate) async fn open(folder: &Path) -> Self {
         let clock = Clock::start();
         let keys = Keys::open(&folder.join("keys")).unwrap();
-        let store = SqliteStore::open(&folder.join("db"), clock).await.unwrap();
+        let store = SqliteStore::open(&folder.join("sluicegate.sqlite"), clock)
+            .await
+            .unwrap();
         let owner = Account {
             account_id: "a1".to_owned(),
             display_name: "Ada".to_owned(),
