@@ -52,7 +52,7 @@ pub struct RunSummary {
     /// When it ended.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub completed_at: Option<Instant>,
-    /// From acceptance to end; virtual in a simulation.
+    /// From acceptance to end, as recorded; a simulation's own clock is in its events.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub duration_ms: Option<Millis>,
     /// How many nodes have a final word. A run's detail has the nodes themselves in this place.

@@ -9,6 +9,9 @@ use sluicegate_core::value::{self, JsonError, Value};
 
 use super::fault::Fault;
 
+/// Far more than the limits of any document, white space included.
+const LONGEST: u64 = 16 * 1_024 * 1_024;
+
 /// A document and what to call it in messages.
 #[derive(Debug)]
 pub(super) struct Document {
@@ -30,17 +33,27 @@ pub(super) fn one_from_standard_input(paths: &[Option<&PathBuf>]) -> Result<(), 
 /// Reads one JSON document.
 pub(super) fn read(path: &Path) -> Result<Document, Fault> {
     let (name, bytes) = if is_dash(path) {
-        let mut bytes = Vec::new();
-        let read = std::io::stdin().lock().read_to_end(&mut bytes);
-        ("standard input".to_owned(), read.map(|_| bytes))
+        ("standard input".to_owned(), bytes(std::io::stdin().lock()))
     } else {
-        (path.display().to_string(), std::fs::read(path))
+        let file = std::fs::File::open(path);
+        (path.display().to_string(), file.and_then(bytes))
     };
     let bytes = bytes.map_err(|error| Fault::new(format!("{name}: {}", reason(path, &error))))?;
+    if bytes.len() as u64 > LONGEST {
+        let detail = format!("{name}: this is longer than {LONGEST} bytes; no document is");
+        return Err(Fault::new(detail));
+    }
     match value::read_bytes(&bytes) {
         Ok(value) => Ok(Document { name, value }),
         Err(error) => Err(Fault::refused(&name, &error)),
     }
+}
+
+/// Reads to the end, or to one byte beyond the longest: some files never end.
+fn bytes(source: impl Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(LONGEST + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Reads a graph document (G8).

@@ -22,7 +22,12 @@ use output::Output;
 
 /// A visual builder and durable engine for workflows of agents, decisions and actions.
 #[derive(Debug, Parser)]
-#[command(name = "sluicegate", version, arg_required_else_help = true)]
+#[command(
+    name = "sluicegate",
+    bin_name = "sluicegate",
+    version,
+    arg_required_else_help = true
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

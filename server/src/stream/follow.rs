@@ -219,3 +219,24 @@ impl HttpBody for Frames {
         next.map(|frame| frame.map(|bytes| Ok(Frame::data(bytes))))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn b088_a_reader_that_takes_nothing_is_cut_off() {
+        let (frames, _untaken) = mpsc::channel(1);
+        put(&frames, frame::RETRY.to_owned()).await.ok().unwrap();
+        let begun = tokio::time::Instant::now();
+        assert!(put(&frames, frame::HEARTBEAT.to_owned()).await.is_err());
+        assert_eq!(begun.elapsed(), PATIENCE);
+    }
+
+    #[tokio::test]
+    async fn b088_a_reader_that_went_away_ends_the_stream_at_once() {
+        let (frames, channel) = mpsc::channel(1);
+        drop(channel);
+        assert!(put(&frames, frame::RETRY.to_owned()).await.is_err());
+    }
+}

@@ -151,6 +151,11 @@ fn what_cannot_be_read_is_exit_2_and_names_the_place() {
     let output = sluicegate(&["check", &folder], b"");
     assert_eq!(output.status.code(), Some(2));
     assert!(message(&output).ends_with("this is a folder; a file is needed"));
+    let endless = std::fs::File::create(files.0.path().join("long.json")).unwrap();
+    endless.set_len(16 * 1024 * 1024 + 1).unwrap();
+    let output = sluicegate(&["check", &format!("{folder}/long.json")], b"");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(message(&output).contains("this is longer than"));
     let absent = format!("{folder}/absent.json");
     let output = sluicegate(&["check", &absent], b"");
     assert_eq!(output.status.code(), Some(2));

@@ -113,6 +113,32 @@ fn serve_says_in_one_line_why_it_does_not_start() {
 }
 
 #[test]
+fn serve_refuses_a_database_of_a_newer_binary() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    assert_eq!(Served::start(&data).terminate(), Some(0));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        use sqlx::{Connection, SqliteConnection};
+        let file = format!("sqlite://{}/sluicegate.sqlite", data.display());
+        let mut database = SqliteConnection::connect(&file).await.unwrap();
+        let newer = sqlx::query("pragma user_version = 999");
+        newer.execute(&mut database).await.unwrap();
+        database.close().await.unwrap();
+    });
+    let output = sluicegate(
+        &["serve", "--data", text(&data), "--listen", "127.0.0.1:0"],
+        b"",
+    );
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        message(&output).contains("schema 999"),
+        "{}",
+        message(&output)
+    );
+}
+
+#[test]
 fn b087_an_idle_connection_does_not_hold_the_process() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(&folder.path().join("data"));

@@ -9,7 +9,7 @@ use sluicegate_core::ids::{Hash, TenantId};
 use sluicegate_server::clock::Clock;
 use sluicegate_server::config::{Arguments, Settings};
 use sluicegate_server::serve;
-use sluicegate_server::store::{ApiKey, Store, sqlite::SqliteStore};
+use sluicegate_server::store::{Account, ApiKey, Store, sqlite::SqliteStore};
 use tokio::sync::oneshot;
 
 /// A server that runs until this is dropped.
@@ -78,7 +78,20 @@ impl Running {
     /// Starts with an app in the folder that `web` makes.
     pub(crate) fn start_with(web: impl FnOnce(&Path) -> Option<PathBuf>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let web = web(folder.path()).map(|web| web.to_str().unwrap().to_owned());
+        let web = web(folder.path());
+        Self::open(folder, web, None)
+    }
+
+    /// Stops it, and starts another one on the same data.
+    pub(crate) fn restart(mut self) -> Self {
+        self.stop();
+        let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap());
+        let key = std::mem::take(&mut self.key);
+        Self::open(folder, None, Some(key))
+    }
+
+    fn open(folder: tempfile::TempDir, web: Option<PathBuf>, key: Option<String>) -> Self {
+        let web = web.map(|web| web.to_str().unwrap().to_owned());
         let data = folder.path().join("data");
         let text = data.to_str().unwrap().to_owned();
         let environment = move |name: &str| match name {
@@ -99,23 +112,32 @@ impl Running {
                 .unwrap();
             runtime.block_on(async move {
                 let listening = serve::start(&settings).await.unwrap();
-                let key = listening.first.as_ref().unwrap().api_key.clone();
+                let first = listening.first.as_ref().map(|first| first.api_key.clone());
                 let sign_in = listening.sign_in.clone();
-                tell.send((listening.address, key, sign_in)).unwrap();
+                tell.send((listening.address, first, sign_in)).unwrap();
                 let stop = async {
                     let _ = stopped.await;
                 };
                 listening.run(stop).await.unwrap();
             });
         });
-        let (address, key, sign_in) = told.recv().unwrap();
+        let (address, first, sign_in) = told.recv().unwrap();
         Self {
             address,
-            key,
+            key: first.or(key).unwrap(),
             sign_in,
             folder,
             stop: Some(stop),
             thread: Some(thread),
+        }
+    }
+
+    fn stop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
         }
     }
 
@@ -129,12 +151,19 @@ impl Running {
         (runtime, store)
     }
 
-    /// Another key of the tenant with these permissions.
-    pub(crate) fn key_with(&self, permissions: &[&str]) -> String {
+    /// Another key with these permissions, for the tenant of that name.
+    pub(crate) fn key_with(&self, tenant: &str, permissions: &[&str]) -> String {
         let (runtime, store) = self.store();
-        let tenant = TenantId::from("default");
-        let secret = format!("sgk_{}", permissions.join("-"));
+        let secret = format!("sgk_{tenant}-{}", permissions.join("-"));
+        let tenant = TenantId::from(tenant);
         runtime.block_on(async {
+            let account = Account {
+                account_id: format!("owner of {tenant}"),
+                display_name: "Owner".to_owned(),
+                email: None,
+                role: "owner".to_owned(),
+            };
+            store.ensure_tenant(&tenant, &account).await.unwrap();
             let owner = store.owner(&tenant).await.unwrap();
             let key = ApiKey {
                 tenant,
@@ -210,11 +239,6 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(stop) = self.stop.take() {
-            let _ = stop.send(());
-        }
-        if let Some(thread) = self.thread.take() {
-            thread.join().unwrap();
-        }
+        self.stop();
     }
 }

@@ -64,7 +64,7 @@ fn every_endpoint_asks_for_its_own_permission_and_no_other() {
     all.dedup();
     for missing in &all {
         let others: Vec<_> = all.iter().copied().filter(|p| p != missing).collect();
-        let key = format!("Bearer {}", server.key_with(&others));
+        let key = format!("Bearer {}", server.key_with("default", &others));
         for rule in rules() {
             let answer = send(&server, &rule, &[("authorization", &key)]);
             if rule.permission == Some(missing) {
@@ -142,4 +142,86 @@ fn an_api_key_acts_as_a_service_of_its_creator() {
     let actor = &made["updatedBy"];
     assert_eq!(actor["kind"], "service");
     assert_eq!(actor["configuredBy"]["kind"], "user");
+}
+
+#[test]
+fn b114_another_tenant_s_things_are_answered_as_those_that_do_not_exist() {
+    let server = Running::start();
+    let id = crate::definitions::create(&server, "own", &crate::definitions::graph(1));
+    let publish = json!({"workflowId": id, "expectedRevision": 1});
+    server.post("/api/workflows/publish", &publish).is(200);
+    let start = json!({"workflowKey": "own", "input": {"amount": 2}, "idempotencyKey": "k"});
+    let run = server.post("/api/workflow-runs", &start).is(202);
+    let run = run["runId"].as_str().unwrap();
+    let all = sluicegate_server::auth::permission::ALL;
+    let key = format!("Bearer {}", server.key_with("other", &all));
+    let key = ("authorization", key.as_str());
+    let same = |answer: &Answer| {
+        let mut problem = answer.refused(404, "WORKFLOW_NOT_FOUND");
+        problem["requestId"] = json!("");
+        problem
+    };
+    for path in [
+        "/api/workflows/detail?workflowId={}",
+        "/api/workflows/detail?key={}",
+        "/api/workflow-runs/detail?runId={}",
+        "/api/workflow-runs/events?runId={}",
+        "/api/workflow-runs/result?runId={}",
+    ] {
+        let name = if path.contains("runId") { run } else { &id };
+        let name = if path.contains("key=") { "own" } else { name };
+        assert_eq!(server.get(&path.replace("{}", name)).status, 200, "{path}");
+        let theirs = server.send("GET", &path.replace("{}", name), &[key], None);
+        let nobody = server.send("GET", &path.replace("{}", "nobody"), &[key], None);
+        assert_eq!(same(&theirs), same(&nobody), "{path}");
+    }
+    for (path, theirs, nobody) in [
+        (
+            "workflows/update",
+            &publish,
+            json!({"workflowId": "nobody", "expectedRevision": 1}),
+        ),
+        (
+            "workflows/publish",
+            &publish,
+            json!({"workflowId": "nobody", "expectedRevision": 1}),
+        ),
+        (
+            "workflows/archive",
+            &publish,
+            json!({"workflowId": "nobody", "expectedRevision": 1}),
+        ),
+        (
+            "workflows/delete",
+            &publish,
+            json!({"workflowId": "nobody", "expectedRevision": 1}),
+        ),
+        (
+            "workflow-runs/cancel",
+            &json!({"runId": run}),
+            json!({"runId": "nobody"}),
+        ),
+        (
+            "workflow-runs",
+            &start,
+            json!({"workflowKey": "nobody", "input": 1, "idempotencyKey": "k"}),
+        ),
+    ] {
+        let post = |body: &serde_json::Value| {
+            let headers = [key, ("content-type", "application/json")];
+            server.send(
+                "POST",
+                &format!("/api/{path}"),
+                &headers,
+                Some(&body.to_string()),
+            )
+        };
+        assert_eq!(same(&post(theirs)), same(&post(&nobody)), "{path}");
+    }
+    for path in ["/api/workflows", "/api/workflow-runs"] {
+        let theirs = server.send("GET", path, &[key], None);
+        assert_eq!(theirs.is(200)["items"], json!([]), "{path}");
+    }
+    let agents = server.send("GET", "/api/workflow-catalog/agents", &[key], None);
+    assert_eq!(agents.is(200)["items"], json!([]));
 }

@@ -456,6 +456,24 @@ fn b087_an_open_stream_does_not_hold_the_process() {
 }
 
 #[test]
+fn b087_a_stream_resumes_after_a_restart_without_a_gap() {
+    let server = Running::start();
+    let id = waiting(&server);
+    let mut stream = Stream::open(&server, &id, &[]);
+    let before = stream.until("node.retry.scheduled");
+    let last = before.last().unwrap();
+    let server = server.restart();
+    let resume = [("last-event-id", last.id.as_deref().unwrap())];
+    let stream = Stream::open(&server, &id, &resume);
+    let cancel = json!({"runId": id});
+    server.post("/api/workflow-runs/cancel", &cancel).is(200);
+    let after = stream.whole();
+    let next = last.json()["sequence"].as_u64().unwrap() + 1;
+    assert_eq!(after[0].json()["sequence"], next);
+    assert_eq!(after.last().unwrap().event, "workflow.stream-complete");
+}
+
+#[test]
 fn the_sample_runs_from_its_key_to_its_end() {
     let server = Running::start();
     let input = include_str!("../../../samples/expenses.review/approved.input.json");
