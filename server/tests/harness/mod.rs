@@ -18,7 +18,7 @@ use sluicegate_core::plan::Plan;
 use sluicegate_core::run::{Run, RunStatus, project};
 use sluicegate_core::time::Millis;
 use sluicegate_core::value::{self, Value};
-use sluicegate_server::actions::Registry;
+use sluicegate_server::actions::{Action, Registry};
 use sluicegate_server::agents::AgentDefinition;
 use sluicegate_server::clock::Clock;
 use sluicegate_server::engine::{Engine, EngineError, Enqueue, Parts};
@@ -81,6 +81,11 @@ pub(crate) fn settings(name: &str) -> WorkerSettings {
 impl House {
     /// Opens the folder; what is there stays.
     pub(crate) async fn open(folder: &Path) -> Self {
+        Self::open_with(folder, Vec::new()).await
+    }
+
+    /// Opens the folder with more actions than the samples'.
+    pub(crate) async fn open_with(folder: &Path, more: Vec<Arc<dyn Action>>) -> Self {
         let clock = Clock::start();
         let keys = Keys::open(&folder.join("keys")).unwrap();
         let store = SqliteStore::open(&folder.join("sluicegate.sqlite"), clock)
@@ -96,6 +101,9 @@ impl House {
         let mut actions = Registry::default();
         let claims: Arc<dyn Claims> = Arc::new(store.clone());
         expenses::register(&mut actions, &claims).unwrap();
+        for action in more {
+            actions.register(action).unwrap();
+        }
         let engine = Engine::new(Parts {
             store: Arc::new(store.clone()),
             clock,
