@@ -18,8 +18,8 @@ const WORKFLOWS: [(&str, &str, &str, &str); 3] = [
     (
         "expenses.review",
         "Expense review",
-        "An agent decides about a claim, a gate asks for a person above a limit, and the claim \
-         is approved or rejected once.",
+        "An agent decides about a claim, a gate limits the amount, and the claim is approved or \
+         rejected once.",
         include_str!("../../samples/expenses.review.json"),
     ),
     (

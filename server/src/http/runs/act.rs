@@ -13,6 +13,7 @@ use sluicegate_core::limits::Limits;
 use sluicegate_core::simulate::Fixtures;
 use sluicegate_core::value::JsonError;
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use crate::auth::Context;
 use crate::engine::{Enqueue, Simulate, Subject};
@@ -42,10 +43,11 @@ pub(in crate::http) async fn enqueue(
     };
     // Once it is durable it is answered; a caller that goes away stops nothing half-way.
     let engine = app.engine.clone();
-    let accepted = tokio::spawn(async move {
+    let accepting = async move {
         let permissions = context.permissions();
         engine.enqueue(context.by(), permissions, request).await
-    });
+    };
+    let accepted = tokio::spawn(accepting.in_current_span());
     let accepted = accepted.await.map_err(Refusal::panicked)??;
     let place = format!("/api/workflow-runs/detail?runId={}", accepted.run_id);
     Ok((StatusCode::ACCEPTED, [(LOCATION, place)], Answer(accepted)).into_response())
