@@ -4,7 +4,7 @@ cd "$(dirname "$0")/.."
 : "${SLUICEGATE_CACHE:=$HOME/.cache/sluicegate}"
 : "${CARGO_TARGET_DIR:=$SLUICEGATE_CACHE/target}"
 TOOLS=$SLUICEGATE_CACHE/tools
-PATH=$TOOLS/bin:$PATH:$HOME/.cargo/bin
+PATH=$TOOLS/bin:$TOOLS/node_modules/.bin:$PATH:$HOME/.cargo/bin
 export CARGO_TARGET_DIR PATH
 
 # A clone that is built once has no use for what speeds up the second build.
