@@ -1,5 +1,5 @@
 # Set-up comes first in every goal: it installs what is missing and is silent when nothing is.
-.PHONY: run test lint web npm setup bench-core
+.PHONY: run test lint web npm setup bench-core bench-engine
 
 run:   ; @scripts/run
 test:  ; @scripts/test
@@ -9,4 +9,5 @@ npm:   ; @scripts/npm
 setup: ; @scripts/setup test
 
 # One JSON object a line; exit 1 where a limit is missed.
-bench-core: ; @scripts/bench reference
+bench-core: ; @scripts/bench core reference
+bench-engine: ; @scripts/bench server engine

@@ -402,3 +402,40 @@ async fn n4_an_action_that_calls_back_into_workflows_is_refused() {
     assert_eq!(row.failure.unwrap().code, "action.reentrant");
     stop(workers).await;
 }
+
+#[tokio::test]
+async fn a9_a_run_that_names_a_child_that_does_not_exist_is_not_guessed_about() {
+    use sqlx::{ConnectOptions, Connection};
+    let folder = tempfile::tempdir().unwrap();
+    let business = Arc::new(Business::default());
+    let house = counting_house(folder.path(), Count::new(&business), policy(1, &[], 0)).await;
+    let workers = house.workers("w1");
+    let run = house
+        .enqueue("count", json!({"sleepMs": 3_000}), "k")
+        .await
+        .run_id;
+    loop {
+        let types = house.types(&run).await;
+        if types.contains(&"node.child.waiting".to_owned()) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    stop(workers).await;
+    let file = folder.path().join("sluicegate.sqlite");
+    let mut raw = sqlx::sqlite::SqliteConnectOptions::new()
+        .filename(file)
+        .connect()
+        .await
+        .unwrap();
+    let gone = "delete from child_attempts; delete from child_runs";
+    sqlx::raw_sql(gone).execute(&mut raw).await.unwrap();
+    raw.close().await.unwrap();
+    let house = House::open_with(folder.path(), vec![Count::new(&business)]).await;
+    let workers = house.workers("w2");
+    assert_eq!(house.ended(&run).await, RunStatus::Failed);
+    let row = house.store.run_row(&by().tenant, &run).await.unwrap().row;
+    assert_eq!(row.failure.unwrap().code, "WORKFLOW_RECOVERY_INCONSISTENT");
+    house.check(&run).await;
+    stop(workers).await;
+}

@@ -325,3 +325,78 @@ async fn n2_a_request_that_died_with_the_server_finds_its_run_again() {
     house.check(&run).await;
     counted(&house, &run, "after-enqueue").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c3_a_child_that_was_intended_and_never_called_is_kept_from_starting_late() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = prepare(folder.path()).await;
+    let run = house.enqueue("slow.work", json!("x"), "k").await.run_id;
+    drop(house);
+    Server::start(folder.path(), Some(CrashPoint::AfterIntent.as_str())).died();
+    let house = House::open(folder.path()).await;
+    house.store.void_leases().await.unwrap();
+    let answer = house.engine.cancel(&by(), &run, None).await.unwrap();
+    assert_eq!(answer.status, RunStatus::CancelRequested);
+    let workers = house.workers("w");
+    assert_eq!(house.ended(&run).await, RunStatus::Cancelled);
+    house.check(&run).await;
+    assert!(
+        house
+            .store
+            .children(&by().tenant, &run)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    let events = house.events(&run).await;
+    let acknowledged = events
+        .iter()
+        .find(|event| event.event_type == "node.cancel.acknowledged");
+    assert!(
+        !acknowledged
+            .unwrap()
+            .payload
+            .as_object()
+            .unwrap()
+            .contains_key("childId")
+    );
+    let settled = events
+        .iter()
+        .rfind(|event| event.event_type == "node.attempt.settled")
+        .unwrap();
+    assert_eq!(settled.payload["status"], "cancelled");
+    assert_eq!(settled.payload["code"], "agent.cancelled");
+    assert!(workers.stop(Duration::from_secs(5)).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c2_a_cancellation_outlives_the_worker_that_would_have_carried_it_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = prepare(folder.path()).await;
+    let run = house.enqueue("slow.work", json!("x"), "k").await.run_id;
+    drop(house);
+    let server = Server::start(folder.path(), None);
+    server.until(&run, |status| status == "waiting-agent");
+    server.kill();
+    let house = House::open(folder.path()).await;
+    house.store.void_leases().await.unwrap();
+    house.engine.cancel(&by(), &run, None).await.unwrap();
+    let begun = Instant::now();
+    let workers = house.workers("w");
+    assert_eq!(house.ended(&run).await, RunStatus::Cancelled);
+    assert!(
+        begun.elapsed() < Duration::from_millis(1_200),
+        "it was not executed to its end"
+    );
+    house.check(&run).await;
+    assert_eq!(
+        house
+            .store
+            .children(&by().tenant, &run)
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
+    assert!(workers.stop(Duration::from_secs(5)).await);
+}

@@ -234,3 +234,35 @@ async fn a_refused_commit_leaves_nothing_behind() {
     assert_eq!(house.store.audit_head(&by().tenant).await.unwrap(), head);
     assert_eq!(house.events(&run).await.len(), 1);
 }
+
+/// Changes the database behind the store's back, as damage would.
+async fn damage(folder: &std::path::Path, sql: &'static str) {
+    use sqlx::{ConnectOptions, Connection};
+    let options =
+        sqlx::sqlite::SqliteConnectOptions::new().filename(folder.join("sluicegate.sqlite"));
+    let mut connection = options.connect().await.unwrap();
+    sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a9_a_log_that_cannot_be_folded_parks_its_run_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = house(folder.path()).await;
+    let hurt = house.enqueue("plain", json!(1), "a").await.run_id;
+    damage(
+        folder.path(),
+        "drop trigger workflow_run_events_stay;
+         update workflow_run_events set event_type = 'run.imagined'",
+    )
+    .await;
+    let well = house.enqueue("plain", json!(2), "b").await.run_id;
+    let workers = house.workers("w");
+    assert_eq!(house.ended(&well).await, RunStatus::Succeeded);
+    let row = house.store.run_row(&by().tenant, &hurt).await.unwrap();
+    let code = sluicegate_core::code::Code::WorkflowEventSchemaUnsupported;
+    assert_eq!(row.parked, Some(Parked { code, sequence: 1 }));
+    assert_eq!(row.row.status, RunStatus::Queued);
+    assert_eq!(house.events(&hurt).await.len(), 1, "no event is added");
+    assert!(workers.stop(Duration::from_secs(5)).await);
+}
