@@ -45,7 +45,7 @@ pub struct EventError {
 macro_rules! events {
     ($($name:literal => $variant:ident($body:ty),)*) => {
         /// The type and payload of an event.
-        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Serialize)]
         #[serde(tag = "type", content = "payload")]
         pub enum Payload {
             $(#[doc = concat!("`", $name, "`")] #[serde(rename = $name)] $variant($body),)*
@@ -59,6 +59,16 @@ macro_rules! events {
             #[must_use]
             pub fn type_name(&self) -> &'static str {
                 match self { $(Self::$variant(_) => $name,)* }
+            }
+
+            /// Reads the payload of a type; `None` for a type that is not known. Not derived:
+            /// the type stands first, and buffering for the case that it does not would double
+            /// the code of every payload.
+            fn read(event_type: &str, payload: Value) -> Option<Result<Self, serde_json::Error>> {
+                Some(match event_type {
+                    $($name => serde_json::from_value(payload).map(Self::$variant),)*
+                    _ => return None,
+                })
             }
         }
     };
@@ -145,16 +155,17 @@ impl Event {
             sequence,
             detail,
         };
-        if schema_version != EVENT_SCHEMA_VERSION || !Payload::TYPES.contains(&event_type) {
+        let read = match schema_version {
+            EVENT_SCHEMA_VERSION => Payload::read(event_type, payload),
+            _ => None,
+        };
+        let Some(read) = read else {
             return Err(error(
                 Code::WorkflowEventSchemaUnsupported,
                 format!("type {event_type:?} of schema version {schema_version} is not known"),
             ));
-        }
-        let mut tagged = serde_json::Map::new();
-        tagged.insert("type".to_owned(), event_type.into());
-        tagged.insert("payload".to_owned(), payload);
-        let payload = Payload::deserialize(Value::Object(tagged)).map_err(|e| {
+        };
+        let payload = read.map_err(|e| {
             error(
                 Code::WorkflowEventTransitionInvalid,
                 format!("the payload is not one of {event_type}: {e}"),
