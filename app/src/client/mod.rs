@@ -20,7 +20,8 @@ pub(crate) use stream::{Stream, StreamState};
 pub(crate) struct Problem {
     /// The HTTP status; 0 when there was no answer.
     pub(crate) status: u16,
-    pub(crate) code: String,
+    /// The stable code; none for what no server said, or a code newer than this page.
+    pub(crate) code: Option<Code>,
     /// What happened.
     pub(crate) title: String,
     /// More about it, and what to do.
@@ -47,7 +48,7 @@ impl Problem {
     pub(crate) fn local(title: impl Into<String>, detail: impl Into<String>) -> Self {
         Self {
             status: 0,
-            code: String::new(),
+            code: None,
             title: title.into(),
             detail: detail.into(),
             issues: Vec::new(),
@@ -68,7 +69,7 @@ impl Problem {
     }
 
     pub(crate) fn is(&self, code: Code) -> bool {
-        self.code == code.as_str()
+        self.code == Some(code)
     }
 
     /// Reads an RFC 9457 body; an answer that is none still says its status.
@@ -79,14 +80,13 @@ impl Problem {
                 .and_then(Value::as_str);
             text.unwrap_or_default().to_owned()
         };
-        let code = text("code");
-        let known = Code::parse(&code);
-        let title = match known {
+        let code = Code::parse(&text("code"));
+        let title = match code {
             Some(code) => code.sentence().to_owned(),
             None if text("title").is_empty() => format!("The server answered {status}."),
             None => text("title"),
         };
-        let detail = match known {
+        let detail = match code {
             Some(Code::CsrfRejected | Code::AuthenticationRequired) => {
                 "Sign in again with a new link, then repeat what you did.".to_owned()
             }
