@@ -439,3 +439,33 @@ async fn a9_a_run_that_names_a_child_that_does_not_exist_is_not_guessed_about() 
     house.check(&run).await;
     stop(workers).await;
 }
+
+#[tokio::test]
+async fn a9_a_damaged_payload_ends_the_run_and_is_not_guessed_about() {
+    use sqlx::{ConnectOptions, Connection};
+    let folder = tempfile::tempdir().unwrap();
+    let business = Arc::new(Business::default());
+    let house = counting_house(folder.path(), Count::new(&business), policy(1, &[], 0)).await;
+    let file = folder.path().join("sluicegate.sqlite");
+    let mut raw = sqlx::sqlite::SqliteConnectOptions::new()
+        .filename(file)
+        .connect()
+        .await
+        .unwrap();
+    let hurts = [
+        "update workflow_payloads set bytes = zeroblob(64) where kind = 'execution'",
+        "delete from workflow_payloads where kind = 'execution'",
+    ];
+    for hurt in hurts {
+        let run = house.enqueue("count", json!({}), hurt).await.run_id;
+        sqlx::raw_sql(hurt).execute(&mut raw).await.unwrap();
+        let workers = house.workers("w");
+        assert_eq!(house.ended(&run).await, RunStatus::Failed);
+        let row = house.store.run_row(&by().tenant, &run).await.unwrap().row;
+        assert_eq!(row.failure.unwrap().code, "WORKFLOW_RECOVERY_INCONSISTENT");
+        house.check(&run).await;
+        stop(workers).await;
+    }
+    raw.close().await.unwrap();
+    assert!(business.asked.lock().unwrap().is_empty());
+}

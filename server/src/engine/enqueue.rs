@@ -92,13 +92,20 @@ impl Engine {
         permissions: &[Permission],
         request: &Request,
     ) -> Result<NewRun, EngineError> {
-        let name = WorkflowName::Key(request.workflow_key.clone());
-        let live = self.store.revision(&by.tenant, &name, None).await?;
+        let key = &request.workflow_key;
+        let live = self.store.live_revision(&by.tenant, key).await?;
         if live.archived {
             let code = Code::WorkflowArchived;
             return Err(EngineError::refused(code, code.sentence()));
         }
-        let plan = self.plan(&live.row.plan_hash, &live.plan)?;
+        let plan = match self.known_plan(&live.plan_hash) {
+            Some(plan) => plan,
+            None => {
+                let name = WorkflowName::Id(live.workflow_id.clone());
+                let whole = self.store.revision(&by.tenant, &name, Some(live.revision));
+                self.plan(&live.plan_hash, &whole.await?.plan)?
+            }
+        };
         let mut permissions = permissions.to_vec();
         permissions.sort_unstable();
         permissions.dedup();
@@ -115,7 +122,7 @@ impl Engine {
         let reference = RunReference {
             workflow_id: live.workflow_id.clone(),
             workflow_key: request.workflow_key.clone(),
-            workflow_revision: live.row.revision,
+            workflow_revision: live.revision,
         };
         let digest = value::to_value(&permissions);
         let digest = digest.map_err(|error| EngineError::Broken(error.detail))?;
@@ -156,8 +163,8 @@ impl Engine {
             idempotency_key: request.idempotency_key.clone(),
             input_hash: request.input_hash,
             permissions,
-            graph_checksum: live.row.checksum,
-            plan_hash: live.row.plan_hash,
+            graph_checksum: live.checksum,
+            plan_hash: live.plan_hash,
             first,
         })
     }

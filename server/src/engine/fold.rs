@@ -257,6 +257,11 @@ impl Engine {
         self.decide(folded, command)
     }
 
+    /// A plan that some run has loaded before.
+    pub(super) fn known_plan(&self, hash: &sluicegate_core::ids::Hash) -> Option<Arc<Plan>> {
+        self.plans.find(hash)
+    }
+
     /// The plan of a document, shared with every run of it.
     pub(super) fn plan(
         &self,

@@ -3,11 +3,10 @@
 
 use sluicegate_core::catalogue::AgentStatus;
 use sluicegate_core::code::Code;
-use sluicegate_core::ids::{NodeId, Permission, TenantId};
-use sluicegate_core::plan::{Plan, Task};
+use sluicegate_core::ids::{AgentId, NodeId, Permission, TenantId};
+use sluicegate_core::plan::{Node, Plan, Task};
 
 use super::{Engine, EngineError};
-use crate::store::StoreError;
 
 /// Why a run may not begin: a refused code of wire-format.md §12.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +34,16 @@ pub(crate) fn denied(task: &Task, held: &[Permission]) -> Option<String> {
     Some(format!("the run is not allowed {missing}"))
 }
 
+/// The agent revision that a node pins.
+fn pinned(node: &Node) -> Option<(AgentId, u64)> {
+    match &node.task {
+        Task::Agent(task) | Task::AgentDecision(task) => {
+            Some((task.agent_id.clone(), task.revision))
+        }
+        _ => None,
+    }
+}
+
 impl Engine {
     /// The first node, in plan order, that could not do its work.
     pub(crate) async fn obstacle(
@@ -43,20 +52,20 @@ impl Engine {
         plan: &Plan,
         held: &[Permission],
     ) -> Result<Option<Obstacle>, EngineError> {
+        let agents: Vec<_> = plan.nodes().iter().filter_map(pinned).collect();
+        let statuses = if agents.is_empty() {
+            Vec::new()
+        } else {
+            self.store.agent_statuses(tenant, &agents).await?
+        };
+        let mut statuses = statuses.into_iter();
         for node in plan.nodes() {
             let found = match &node.task {
-                Task::Agent(task) | Task::AgentDecision(task) => {
-                    match self
-                        .store
-                        .agent(tenant, &task.agent_id, task.revision)
-                        .await
-                    {
-                        Ok(agent) if agent.status == AgentStatus::Active => None,
-                        Ok(_) => Some(Code::AgentInactive),
-                        Err(StoreError::NotFound) => Some(Code::AgentRevisionMissing),
-                        Err(error) => return Err(error.into()),
-                    }
-                }
+                Task::Agent(_) | Task::AgentDecision(_) => match statuses.next().flatten() {
+                    Some(AgentStatus::Active) => None,
+                    Some(_) => Some(Code::AgentInactive),
+                    None => Some(Code::AgentRevisionMissing),
+                },
                 Task::Action(task) => {
                     let found = self.actions.find(&task.action_id, task.contract_version);
                     found.is_none().then_some(Code::ActionVersionMissing)

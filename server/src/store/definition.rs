@@ -210,6 +210,21 @@ pub struct WorkflowDetail {
     pub revisions: Vec<RevisionRow>,
 }
 
+/// The revision that new runs take, without its documents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveRevision {
+    /// The workflow.
+    pub workflow_id: String,
+    /// The revision.
+    pub revision: u64,
+    /// Its semantic checksum.
+    pub checksum: Hash,
+    /// Its plan's hash.
+    pub plan_hash: Hash,
+    /// Whether the workflow takes no new runs.
+    pub archived: bool,
+}
+
 /// A published revision whole.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishedRevision {

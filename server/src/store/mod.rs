@@ -14,6 +14,7 @@ pub mod sqlite;
 
 use async_trait::async_trait;
 use sluicegate_core::audit::Head;
+use sluicegate_core::catalogue::AgentStatus;
 use sluicegate_core::ids::{AgentId, ChildId, Hash, PayloadId, RunId, TenantId, WorkflowKey};
 use sluicegate_core::time::Instant;
 use sluicegate_core::value::Value;
@@ -22,9 +23,9 @@ pub use child::{
     ChildCancelled, ChildEnd, ChildIntent, ChildSettlement, ChildStanding, ChildStatus, ChildView,
 };
 pub use definition::{
-    AgentDefinition, AgentRevision, By, DraftChange, DraftSaved, DraftText, GraphText, NewWorkflow,
-    Publication, Published, PublishedRevision, RevisionRow, Save, WorkflowDetail, WorkflowFilter,
-    WorkflowName, WorkflowRow, WorkflowStatus,
+    AgentDefinition, AgentRevision, By, DraftChange, DraftSaved, DraftText, GraphText,
+    LiveRevision, NewWorkflow, Publication, Published, PublishedRevision, RevisionRow, Save,
+    WorkflowDetail, WorkflowFilter, WorkflowName, WorkflowRow, WorkflowStatus,
 };
 pub use error::StoreError;
 pub use identity::{Account, ApiKey, KeyGrant, Session};
@@ -97,6 +98,16 @@ pub trait Store: Send + Sync {
         name: &WorkflowName,
     ) -> Result<WorkflowDetail, StoreError>;
 
+    /// The revision that a new run of the workflow takes, without its documents.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], [`StoreError::NotPublished`].
+    async fn live_revision(
+        &self,
+        tenant: &TenantId,
+        key: &WorkflowKey,
+    ) -> Result<LiveRevision, StoreError>;
+
     /// One published revision: the live one without `revision`.
     ///
     /// # Errors
@@ -121,6 +132,14 @@ pub trait Store: Send + Sync {
 
     /// Every revision of every agent, by agent, newest first.
     async fn agents(&self, tenant: &TenantId) -> Result<Vec<AgentRevision>, StoreError>;
+
+    /// The present status of the agent of each of these revisions, in their order; `None`
+    /// for a revision that does not exist.
+    async fn agent_statuses(
+        &self,
+        tenant: &TenantId,
+        revisions: &[(AgentId, u64)],
+    ) -> Result<Vec<Option<AgentStatus>>, StoreError>;
 
     /// One exact revision, with its agent's present status.
     ///

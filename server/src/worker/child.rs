@@ -266,11 +266,8 @@ impl Drive {
         asked: &Asked,
         what: &str,
     ) -> Result<Next, EngineError> {
-        let command = Command::Inconsistent {
-            message: what.to_owned(),
-            node_id: Some(asked.node_id.clone()),
-        };
-        self.decide(folded, command).await
+        let node_id = Some(asked.node_id.clone());
+        self.inconsistent(folded, what.to_owned(), node_id).await
     }
 
     fn asked(

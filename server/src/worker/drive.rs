@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sluicegate_core::ids::NodeId;
 use sluicegate_core::run::{Command, Effect, Lease, Refusal, RunStatus, Wake, effects};
 use tokio::sync::watch;
 
@@ -11,6 +12,7 @@ use super::WorkerSettings;
 use super::lease::Keeper;
 use crate::engine::crash::{self, CrashPoint};
 use crate::engine::{Engine, EngineError, Folded, Step};
+use crate::payload::Unreadable;
 use crate::store::{Claimed, Guard, StoreError};
 
 /// A held run.
@@ -81,8 +83,12 @@ impl Drive {
         // Heard from before the run is loaded, so that no request falls between.
         let mut ear = self.engine.hub.listen(&self.held.run_id);
         let mut folded = self.load().await?;
-        if let Some(next) = self.settle(self.claim(&mut folded).await)? {
-            return Ok(next);
+        match self.claim(&mut folded).await {
+            Ok(()) => {}
+            // A claim that raced a request ends in peace.
+            Err(EngineError::Machine(Refusal::Terminal)) => return Ok(Next::Over),
+            Err(EngineError::Store(StoreError::Stale)) => return Ok(Next::HandBack),
+            Err(error) => return self.gone(&mut folded, error).await,
         }
         loop {
             if self.keeper.is_lost() {
@@ -110,26 +116,14 @@ impl Drive {
                     EngineError::Store(StoreError::Stale)
                     | EngineError::Machine(Refusal::Stale | Refusal::Terminal),
                 ) => folded = self.reload(&folded).await?,
-                Err(error) => return Err(error),
+                Err(error) => return self.gone(&mut folded, error).await,
             }
         }
     }
 
-    /// A claim that raced a request ends the drive in peace.
-    fn settle(&self, claimed: Result<(), EngineError>) -> Result<Option<Next>, EngineError> {
-        match claimed {
-            Ok(()) => Ok(None),
-            Err(EngineError::Machine(Refusal::Terminal)) => Ok(Some(Next::Over)),
-            Err(EngineError::Store(StoreError::Stale)) => Ok(Some(Next::HandBack)),
-            Err(error) => Err(error),
-        }
-    }
-
     async fn load(&self) -> Result<Folded, EngineError> {
-        let folded = self.engine.fold(&self.held.tenant, &self.held.run_id);
-        let mut folded = folded.await?;
-        self.engine.fill(&mut folded).await?;
-        Ok(folded)
+        let (tenant, run_id) = (&self.held.tenant, &self.held.run_id);
+        self.engine.fold(tenant, run_id).await
     }
 
     /// Loads again; a run that has not moved since would be decided the same way for ever.
@@ -143,6 +137,11 @@ impl Drive {
     }
 
     async fn claim(&self, folded: &mut Folded) -> Result<(), EngineError> {
+        match self.engine.fill(folded).await {
+            // The run begins; the first decision that reads the damage ends it.
+            Ok(()) | Err(EngineError::Unreadable(Unreadable::Broken)) => {}
+            Err(error) => return Err(error),
+        }
         let first = folded.run.first_claim().is_none();
         let claim = Command::Claim {
             worker_id: self.held.worker_id.clone(),
@@ -182,6 +181,32 @@ impl Drive {
             // early, for the run's end of time, has ended it.
             _ => Ok(Next::HandBack),
         }
+    }
+
+    /// What the run needs is missing or damaged: it ends, and nothing is guessed (A9). Any
+    /// other error stays one.
+    async fn gone(&self, folded: &mut Folded, error: EngineError) -> Result<Next, EngineError> {
+        let message = match error {
+            EngineError::Machine(Refusal::EnvelopeMissing(id)) => {
+                format!("the payload {id} is gone")
+            }
+            EngineError::Unreadable(Unreadable::Broken) => "a stored payload is damaged".to_owned(),
+            other => return Err(other),
+        };
+        self.inconsistent(folded, message, None).await
+    }
+
+    /// Ends a run whose evidence contradicts itself (A9).
+    pub(super) async fn inconsistent(
+        &self,
+        folded: &mut Folded,
+        message: String,
+        node_id: Option<NodeId>,
+    ) -> Result<Next, EngineError> {
+        let command = Command::Inconsistent { message, node_id };
+        let step = self.engine.decide(folded, command)?;
+        self.commit(folded, step).await?;
+        Ok(Next::Over)
     }
 
     pub(super) async fn decide(

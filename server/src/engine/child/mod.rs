@@ -11,7 +11,7 @@ use sluicegate_core::code::Code;
 use sluicegate_core::ids::{ChildId, Hash, NodeId, PayloadId};
 use sluicegate_core::mapping::text_of;
 use sluicegate_core::plan::Task;
-use sluicegate_core::run::{ChildKind, ChildResult};
+use sluicegate_core::run::{ChildKind, ChildResult, Refusal};
 use sluicegate_core::time::Millis;
 use sluicegate_core::value::Value;
 use tokio::sync::watch;
@@ -155,7 +155,8 @@ impl Engine {
         let index = folded.plan.find_node(asked.node_id.as_str());
         let index = index.ok_or_else(|| broken("is not of the plan"))?;
         let input = folded.envelopes.get(&asked.input);
-        let input = input.ok_or_else(|| broken("its input is gone"))?;
+        let gone = || Refusal::EnvelopeMissing(asked.input.clone());
+        let input = input.ok_or_else(gone)?;
         let task = &folded.plan.node(index).task;
         let missing = |code: Code| Ok(Err((code, code.sentence().to_owned())));
         match task {

@@ -2,17 +2,21 @@
 
 use sqlx::sqlite::SqliteRow;
 
+use sluicegate_core::catalogue::AgentStatus;
 use sluicegate_core::ids::{AgentId, TenantId};
 use sluicegate_core::value::{self, Value};
 
-use super::{Columns, SqliteStore, fault, int};
+use super::{Columns, SqliteStore, fault, int, json};
 use crate::store::{AgentDefinition, AgentRevision, StoreError};
+
+fn word_of(word: &str) -> Result<AgentStatus, StoreError> {
+    serde_json::from_value(Value::from(word)).map_err(|e| StoreError::Corrupt(e.to_string()))
+}
 
 fn revision(row: &SqliteRow) -> Result<AgentRevision, StoreError> {
     Ok(AgentRevision {
         revision: row.number("revision")?,
-        status: serde_json::from_value(Value::String(row.text("status")?))
-            .map_err(|error| StoreError::Corrupt(error.to_string()))?,
+        status: word_of(&row.text("status")?)?,
         definition: row.json("definition")?,
         created_at: row.instant("created_at")?,
     })
@@ -101,6 +105,31 @@ impl SqliteStore {
         .await
         .map_err(fault)?;
         rows.iter().map(revision).collect()
+    }
+
+    pub(super) async fn do_agent_statuses(
+        &self,
+        tenant: &TenantId,
+        revisions: &[(AgentId, u64)],
+    ) -> Result<Vec<Option<AgentStatus>>, StoreError> {
+        let rows = sqlx::query(
+            "select a.status from json_each(?2) asked
+             left join agent_definition_revisions r
+               on r.tenant_id = ?1 and r.agent_id = asked.value ->> 0
+              and r.revision = asked.value ->> 1
+             left join agents a on a.tenant_id = r.tenant_id and a.agent_id = r.agent_id
+             order by asked.key",
+        )
+        .bind(tenant.as_str())
+        .bind(json(&revisions)?)
+        .fetch_all(&self.readers)
+        .await
+        .map_err(fault)?;
+        let status = |row: &SqliteRow| {
+            let word = row.maybe_text("status")?;
+            word.map(|word| word_of(&word)).transpose()
+        };
+        rows.iter().map(status).collect()
     }
 
     pub(super) async fn do_agent(

@@ -8,8 +8,8 @@ use sluicegate_core::value::Value;
 
 use super::{Columns, SqliteStore, fault, int};
 use crate::store::{
-    DraftText, PublishedRevision, RevisionRow, StoreError, WorkflowDetail, WorkflowFilter,
-    WorkflowName, WorkflowRow, WorkflowStatus,
+    DraftText, LiveRevision, PublishedRevision, RevisionRow, StoreError, WorkflowDetail,
+    WorkflowFilter, WorkflowName, WorkflowRow, WorkflowStatus,
 };
 
 fn word(status: WorkflowStatus) -> &'static str {
@@ -143,6 +143,35 @@ impl SqliteStore {
                 .iter()
                 .map(revision_row)
                 .collect::<Result<_, _>>()?,
+        })
+    }
+
+    pub(super) async fn do_live_revision(
+        &self,
+        tenant: &TenantId,
+        key: &WorkflowKey,
+    ) -> Result<LiveRevision, StoreError> {
+        let row = sqlx::query(
+            "select d.workflow_id, d.status, r.revision, r.checksum, r.plan_hash
+             from workflow_definitions d
+             left join workflow_revisions r
+               on r.tenant_id = d.tenant_id and r.workflow_id = d.workflow_id
+              and r.revision = d.revision
+             where d.tenant_id = ? and d.key = ?",
+        )
+        .bind(tenant.as_str())
+        .bind(key.as_str())
+        .fetch_optional(&self.readers)
+        .await
+        .map_err(fault)?
+        .ok_or(StoreError::NotFound)?;
+        let revision = row.maybe_number("revision")?;
+        Ok(LiveRevision {
+            workflow_id: row.text("workflow_id")?,
+            revision: revision.ok_or(StoreError::NotPublished)?,
+            checksum: row.hash("checksum")?,
+            plan_hash: row.hash("plan_hash")?,
+            archived: row.text("status")? == "archived",
         })
     }
 

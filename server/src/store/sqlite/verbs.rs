@@ -58,6 +58,14 @@ impl Store for SqliteStore {
         self.do_workflow(tenant, name).await
     }
 
+    async fn live_revision(
+        &self,
+        tenant: &TenantId,
+        key: &WorkflowKey,
+    ) -> Result<LiveRevision, StoreError> {
+        self.do_live_revision(tenant, key).await
+    }
+
     async fn revision(
         &self,
         tenant: &TenantId,
@@ -77,6 +85,14 @@ impl Store for SqliteStore {
 
     async fn agents(&self, tenant: &TenantId) -> Result<Vec<AgentRevision>, StoreError> {
         self.do_agents(tenant).await
+    }
+
+    async fn agent_statuses(
+        &self,
+        tenant: &TenantId,
+        revisions: &[(AgentId, u64)],
+    ) -> Result<Vec<Option<AgentStatus>>, StoreError> {
+        self.do_agent_statuses(tenant, revisions).await
     }
 
     async fn agent(
