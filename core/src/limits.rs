@@ -83,6 +83,10 @@ impl Limits {
     pub const CHILD_GRACE_MS: u64 = 5_000;
     /// The largest integer that a counter may hold (U1): 2^53 − 1.
     pub const COUNTER: u64 = 9_007_199_254_740_991;
+    /// Characters of a message that an event carries (A6).
+    pub const MESSAGE_CHARS: usize = 2_000;
+    /// Characters of a code that an event carries (A6).
+    pub const CODE_CHARS: usize = 128;
     /// Characters of an idempotency key (api.md).
     pub const IDEMPOTENCY_KEY_CHARS: usize = 200;
 }

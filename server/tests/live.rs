@@ -353,7 +353,11 @@ async fn v3_a_simulation_is_kept_with_one_entry_and_a_refused_one_leaves_no_run(
     let good = json!({"nodes": {"ask": {"attempts": [
         {"outcome": "success", "output": "y", "simulatedDurationMs": 5}]}}});
     let before = house.store.audit_head(&by().tenant).await.unwrap().sequence;
-    let done = house.engine.simulate(&by(), simulate(good)).await.unwrap();
+    let done = house
+        .engine
+        .simulate(&by(), &harness::permissions(), simulate(good))
+        .await
+        .unwrap();
     assert_eq!(done.status, RunStatus::Succeeded);
     let detail = house
         .store
@@ -366,7 +370,11 @@ async fn v3_a_simulation_is_kept_with_one_entry_and_a_refused_one_leaves_no_run(
     assert_eq!(stored.len(), done.events.unwrap().len());
     let bad = house
         .engine
-        .simulate(&by(), simulate(json!({"nodes": {}})))
+        .simulate(
+            &by(),
+            &harness::permissions(),
+            simulate(json!({"nodes": {}})),
+        )
         .await;
     assert_eq!(
         bad.unwrap_err().code().as_str(),
@@ -454,7 +462,11 @@ async fn agree(
         input: input.clone(),
         fixtures: Fixtures::read(&fixtures).unwrap(),
     };
-    let simulated = house.engine.simulate(&by(), request).await.unwrap();
+    let simulated = house
+        .engine
+        .simulate(&by(), &harness::permissions(), request)
+        .await
+        .unwrap();
     let run = house.enqueue(key, input, case).await.run_id;
     house.ended(&run).await;
     let simulated: Vec<Value> = simulated

@@ -251,12 +251,13 @@ impl Check {
         if self.broken.is_some() {
             return false;
         }
-        let content = entry.content_hash().unwrap_or(Hash::ZERO);
+        let content = entry.content_hash();
         let at = self.last.sequence + 1;
         if entry.sequence != at || entry.previous_hash != self.last.hash {
             self.break_at(at, self.last.hash, entry.previous_hash, Break::Link);
-        } else if content != entry.event_hash {
-            self.break_at(at, content, entry.event_hash, Break::Content);
+        } else if content.as_ref() != Ok(&entry.event_hash) {
+            let expected = content.unwrap_or(Hash::ZERO);
+            self.break_at(at, expected, entry.event_hash, Break::Content);
         } else {
             self.last = entry.head();
         }
@@ -278,8 +279,15 @@ impl Check {
         if let (None, Some(head)) = (self.broken, head)
             && head != self.last
         {
-            let at = self.last.sequence.min(head.sequence) + 1;
-            self.break_at(at, head.hash, self.last.hash, Break::Head);
+            let (actual, seen) = (self.last.hash, self.last.sequence);
+            // The same entry with another hash is itself the broken one.
+            let at = if head.sequence == seen {
+                self.last.sequence = seen.saturating_sub(1);
+                seen.max(1)
+            } else {
+                seen.min(head.sequence) + 1
+            };
+            self.break_at(at, head.hash, actual, Break::Head);
         }
         Verification {
             valid: self.broken.is_none(),

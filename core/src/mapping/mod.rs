@@ -95,6 +95,9 @@ pub trait Sources {
     fn envelope(&self, node: &NodeId, port: &str) -> Option<&Value>;
     /// A platform variable's text (M4).
     fn platform(&self, variable: Platform) -> String;
+    /// The longest text that may be built, in bytes: a short template can name a long value
+    /// very often.
+    fn longest_text(&self) -> u64;
 }
 
 /// How a value goes into a template or an agent's text input (M3, M5): a string as it is,
@@ -107,7 +110,8 @@ pub fn text_of(value: &Value) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// Why an input could not be built: always `mapping.source-missing`, permanent (M2).
+/// Why an input could not be built, permanent: `mapping.source-missing` (M2), or
+/// `node.output-too-large` for a text beyond [`Sources::longest_text`] (run-machine.md A6).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct MappingError {
@@ -187,6 +191,13 @@ pub fn render(parts: &[Part], sources: &impl Sources) -> Result<String, MappingE
             Part::Text(literal) => text.push_str(literal),
             Part::Path(source) => text.push_str(&text_of(source.read(sources)?)),
             Part::Platform(variable) => text.push_str(&sources.platform(*variable)),
+        }
+        let limit = sources.longest_text();
+        if text.len() as u64 > limit {
+            return Err(MappingError {
+                code: Code::NodeOutputTooLarge,
+                message: format!("a template's text has more than {limit} bytes"),
+            });
         }
     }
     Ok(text)

@@ -20,6 +20,8 @@ pub struct Fault {
     pub name: String,
     /// What is wrong and what to do.
     pub message: String,
+    /// Which declared variable is at fault, from 0; none for a fault of the text.
+    pub variable: Option<usize>,
 }
 
 /// A scanned template: text and variable names in turn, no two texts side by side.
@@ -71,6 +73,7 @@ pub fn compile_template(
                             "the variable {name} is not declared; declare it or write {{{{{{{{ for a literal {{{{"
                         ),
                         name: name.clone(),
+                        variable: None,
                     });
                     unknown.insert(name);
                 }
@@ -79,16 +82,17 @@ pub fn compile_template(
     }
     if well_formed {
         let mut declared = BTreeSet::new();
-        for (name, _) in variables {
+        for (at, (name, _)) in variables.iter().enumerate() {
             if !declared.insert(name) {
-                faults.push(unused(name, "is declared twice"));
+                faults.push(unused(at, name, "is declared twice"));
             } else if !is_name(name) {
                 faults.push(unused(
+                    at,
                     name,
                     "cannot be used: a name is [A-Za-z_][A-Za-z0-9_.]*",
                 ));
             } else if !used.contains(name) {
-                faults.push(unused(name, "is declared but not used"));
+                faults.push(unused(at, name, "is declared but not used"));
             }
         }
     }
@@ -118,12 +122,13 @@ pub fn render_template(
     Ok(text)
 }
 
-fn unused(name: &str, why: &str) -> Fault {
+fn unused(at: usize, name: &str, why: &str) -> Fault {
     let name = shown(name);
     Fault {
         code: Code::TemplateVariableUnused,
         message: format!("the variable {name} {why}"),
         name,
+        variable: Some(at),
     }
 }
 
@@ -209,5 +214,6 @@ fn syntax(content: &str, why: &str) -> Fault {
         code: Code::TemplateSyntax,
         message: format!("the token {name:?} {why}; a literal {{{{ is written {{{{{{{{"),
         name,
+        variable: None,
     }
 }

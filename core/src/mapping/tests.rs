@@ -12,6 +12,11 @@ impl Sources for Emitted {
     fn envelope(&self, node: &NodeId, port: &str) -> Option<&Value> {
         self.0.get(&(node.to_string(), port.to_owned()))
     }
+
+    fn longest_text(&self) -> u64 {
+        4_096
+    }
+
     fn platform(&self, variable: Platform) -> String {
         serde_json::to_value(variable)
             .unwrap()
@@ -370,4 +375,11 @@ fn m3_agrees_with_mustache_where_a_clause_does_not_differ() {
             "{name} differs; equal: {agreed:?}"
         );
     }
+}
+
+#[test]
+fn a6_a_short_template_cannot_build_a_text_beyond_the_limit() {
+    let parts = vec![Part::Text("x".repeat(4_000)), Part::Text("y".repeat(4_000))];
+    let error = render(&parts, &emitted(Value::Null)).unwrap_err();
+    assert_eq!(error.code, Code::NodeOutputTooLarge);
 }

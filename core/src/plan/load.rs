@@ -226,6 +226,12 @@ impl Plan {
         self.find_node(self.edge(edge).target.node_id.as_str())
     }
 
+    /// Whether any schema of this plan marks a place `writeOnly` (S5).
+    #[must_use]
+    pub fn holds_secret(&self) -> bool {
+        self.schemas.values().any(|schema| schema.holds_secret())
+    }
+
     /// The schema with an id that this plan names; `std.any` stands in for one that it does
     /// not, which `load` has excluded for every id in the plan.
     #[must_use]

@@ -11,10 +11,10 @@ use super::event::{
 use crate::actor::Actor;
 use crate::code::Code;
 use crate::evidence::Made;
-use crate::ids::{ChildId, NodeId, PayloadId, SchemaId, WorkerId};
+use crate::ids::{ChildId, Hash, NodeId, PayloadId, Permission, SchemaId, WorkerId};
 use crate::limits::Limits;
 use crate::time::{Instant, Millis};
-use crate::value::Value;
+use crate::value::{self, Value};
 
 /// The time that a decision sees.
 #[derive(Debug, Clone, Copy)]
@@ -120,6 +120,14 @@ pub struct Queue {
     pub input: Arc<Value>,
     /// What a server knows about the workflow and the caller.
     pub reference: WorkflowReference,
+}
+
+/// D4: the hash of the canonical sorted array of permissions.
+#[must_use]
+pub fn permission_digest(permissions: &[Permission]) -> Hash {
+    let sorted: std::collections::BTreeSet<&Permission> = permissions.iter().collect();
+    let array = sorted.into_iter().map(|name| name.as_str().into());
+    value::hash(&Value::Array(array.collect()))
 }
 
 /// A lease as its holder knows it.

@@ -22,11 +22,12 @@ mod effect;
 mod needs;
 mod projection;
 mod rollup;
+mod secret;
 mod state;
 
 pub use command::{
     ChildOutcome, ChildResult, Command, Decision, Envelopes, Lease, NewPayload, Queue, Refusal,
-    Time,
+    Time, permission_digest,
 };
 pub use decide::decide;
 pub use effect::{CancelChild, Effect, Observe, Start, Wake, effects};

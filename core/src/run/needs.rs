@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::event::EdgeState;
+use super::secret::marks;
 use super::state::{NodeStatus, Run};
 use crate::ids::{NodeId, PayloadId};
 use crate::mapping::{Binding, Part, Source};
@@ -14,8 +15,8 @@ use crate::plan::{Node, NodeIndex, Plan};
 #[must_use]
 pub fn needs(plan: &Plan, run: &Run) -> Vec<PayloadId> {
     let mut wanted = BTreeSet::new();
-    for (id, fact) in run.payloads() {
-        if plan.schema(&fact.schema_id).holds_secret() {
+    for id in run.payloads().keys() {
+        if !marks(plan, run, id).is_empty() {
             wanted.insert(id.clone());
         }
     }

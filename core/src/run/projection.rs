@@ -311,7 +311,8 @@ fn wake_at(run: &Run) -> Option<Instant> {
         .iter()
         .find(|node| node.status() == NodeStatus::WaitingRetry)?;
     let next = waiting.retry.as_ref()?.scheduled.next_attempt_at?;
-    let limit = Millis(run.queued()?.limits.duration_ms);
+    // A run is overdue once it is older than the limit, not when it reaches it (A5).
+    let limit = Millis(run.queued()?.limits.duration_ms.saturating_add(1));
     let end_of_time = run.queued_at()?.recorded_at?.plus(limit);
     Some(next.min(end_of_time))
 }

@@ -18,13 +18,15 @@ pub(super) struct Rollup {
 }
 
 impl Rollup {
-    /// Counts a settled child once, by its id (U1). `None`: a counter would leave the
-    /// integers that every reader can hold.
+    /// Counts a child once, by its id: an agent run when it is known to have ended, for only
+    /// then is its usage final (U1), an action when it was invoked. `None`: a counter would
+    /// leave the integers that every reader can hold.
     #[must_use]
     pub(super) fn count(
         &mut self,
         kind: ChildKind,
         id: &ChildId,
+        ended: Option<bool>,
         usage: Option<Usage>,
         cost: Option<&Cost>,
     ) -> Option<()> {
@@ -33,7 +35,7 @@ impl Rollup {
                 self.actions.insert(id.clone());
             }
             ChildKind::Agent => {
-                if self.agents.contains(id) {
+                if ended != Some(true) || self.agents.contains(id) {
                     return Some(());
                 }
                 let usage = usage.unwrap_or_default();

@@ -79,6 +79,8 @@ pub struct Run {
     pub(super) nodes: Vec<NodeState>,
     pub(super) edges: Vec<Option<EdgeFact>>,
     pub(super) in_flight: Option<usize>,
+    /// Why nodes and edges are being skipped to end the run.
+    pub(super) ending: Option<super::event::SkipReason>,
     pub(super) payloads: BTreeMap<PayloadId, PayloadFact>,
     pub(super) preview_bytes: u64,
     pub(super) cancellation: Option<Arc<RunCancelRequested>>,
@@ -101,7 +103,7 @@ pub struct Moment {
 /// A payload that some event named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PayloadFact {
-    /// The schema that its value fits.
+    /// The schema that its value was made under; an unfit input does not fit it (A4).
     pub schema_id: SchemaId,
     /// Canonical bytes of the value itself.
     pub original_byte_size: u64,
@@ -176,6 +178,8 @@ pub struct Attempt {
     pub started: Moment,
     /// When it ended.
     pub settled: Option<Moment>,
+    /// Whether its child gave a result after a cancellation was requested.
+    pub late: bool,
     /// The last event about it.
     pub last_sequence: u64,
 }
@@ -313,6 +317,7 @@ impl Run {
             nodes: vec![NodeState::default(); plan.nodes().len()],
             edges: vec![None; plan.edges().len()],
             in_flight: None,
+            ending: None,
             payloads: BTreeMap::new(),
             preview_bytes: 0,
             cancellation: None,

@@ -157,7 +157,10 @@ impl Driver<'_> {
                 Effect::WakeAt(Wake::AtOffset(at)) => {
                     self.offset = self.offset.max(at);
                     self.claim()?;
-                    self.decide(Command::Continue)?;
+                    // The claim itself may end a run that has used up its events (A7).
+                    if !self.run.status().is_terminal() {
+                        self.decide(Command::Continue)?;
+                    }
                 }
                 // Children answer at once, nobody cancels, and no wall clock is set.
                 Effect::WakeAt(Wake::At(_)) | Effect::Observe(_) | Effect::Cancel(_) => {

@@ -26,7 +26,7 @@ pub struct Fixtures {
 pub struct NodeFixture {
     /// Attempt n uses the n-th entry; the last one repeats (X2).
     pub attempts: Vec<Attempt>,
-    /// What a node without a child takes.
+    /// What a node without a child takes, and each attempt that says nothing else.
     pub simulated_duration: Millis,
     pointer: String,
 }
@@ -189,15 +189,16 @@ fn wanted(node_type: NodeType) -> &'static str {
 impl NodeFixture {
     fn read(place: &Place<'_>) -> Result<Self, JsonError> {
         let mut object = place.object()?;
+        let simulated_duration =
+            duration(object.optional("simulatedDurationMs"))?.unwrap_or_default();
         let attempts = match object.optional("attempts") {
             None => Vec::new(),
             Some(place) => place
                 .array()?
                 .iter()
-                .map(Attempt::read)
+                .map(|place| Attempt::read(place, simulated_duration))
                 .collect::<Result<_, _>>()?,
         };
-        let simulated_duration = duration(object.optional("simulatedDurationMs"))?;
         object.done()?;
         Ok(Self {
             attempts,
@@ -208,7 +209,8 @@ impl NodeFixture {
 }
 
 impl Attempt {
-    fn read(place: &Place<'_>) -> Result<Self, JsonError> {
+    /// An attempt without a duration of its own takes what its node takes.
+    fn read(place: &Place<'_>, usual: Millis) -> Result<Self, JsonError> {
         let mut object = place.object()?;
         let kind = object.required("outcome")?;
         let outcome = match kind.text()? {
@@ -242,7 +244,7 @@ impl Attempt {
                 ));
             }
         };
-        let simulated_duration = duration(object.optional("simulatedDurationMs"))?;
+        let simulated_duration = duration(object.optional("simulatedDurationMs"))?.unwrap_or(usual);
         object.done()?;
         Ok(Self {
             outcome,
@@ -303,15 +305,15 @@ impl Attempt {
     }
 }
 
-fn duration(place: Option<Place<'_>>) -> Result<Millis, JsonError> {
+fn duration(place: Option<Place<'_>>) -> Result<Option<Millis>, JsonError> {
     let Some(place) = place else {
-        return Ok(Millis(0));
+        return Ok(None);
     };
     let taken = place.integer()?;
     u64::try_from(taken)
         .ok()
         .filter(|ms| *ms <= Limits::FIXTURE_DURATION_MS)
-        .map(Millis)
+        .map(|ms| Some(Millis(ms)))
         .ok_or_else(|| {
             place.error(
                 Code::JsonWrongType,

@@ -10,7 +10,7 @@ mod shape;
 
 pub use canonical::{canonical, canonical_len, hash, to_value};
 pub use pointer::{Pointer, escape, index};
-pub use read::{normalise, read, read_bytes};
+pub use read::{fits_depth, normalise, read, read_bytes};
 pub use serde_json::{Map, Number, Value};
 pub use shape::{Object, Place};
 

@@ -68,6 +68,21 @@ pub fn normalise(value: &mut Value) -> Result<(), JsonError> {
     normalise_at(value, 0, &mut trail).map_err(|code| refusal(code, &trail, None))
 }
 
+/// Whether at most 64 containers are nested, so that the value could be read again (J4).
+#[must_use]
+pub fn fits_depth(value: &Value) -> bool {
+    fits_at(value, 0)
+}
+
+fn fits_at(value: &Value, depth: usize) -> bool {
+    match value {
+        Value::Array(_) | Value::Object(_) if depth == Limits::JSON_DEPTH => false,
+        Value::Array(items) => items.iter().all(|item| fits_at(item, depth + 1)),
+        Value::Object(members) => members.values().all(|member| fits_at(member, depth + 1)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
+}
+
 fn normalise_at(value: &mut Value, depth: usize, trail: &mut Vec<String>) -> Result<(), Code> {
     match value {
         Value::Number(number) => {

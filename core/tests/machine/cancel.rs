@@ -201,6 +201,42 @@ fn c3_a_child_that_was_known_to_its_runtime_is_observed() {
 }
 
 #[test]
+fn c3_a_refusal_about_an_unknown_child_leaves_the_cancellation_owed() {
+    let plan = one_agent(policy(1, &[], "fail-run"));
+    let mut world = started(&plan);
+    world.decide(cancel()).unwrap();
+    let answer = world.decide(Command::CancelAnswered {
+        node_id: "a".into(),
+        attempt: 1,
+        child_id: None,
+        refusal: Some(CancelAnswer::Timeout),
+    });
+    assert_eq!(answer, Err(Refusal::Stale));
+    assert!(matches!(
+        effects(&plan, &world.run()).as_slice(),
+        [Effect::Cancel(_)]
+    ));
+}
+
+#[test]
+fn u1_a_child_that_never_ended_is_not_counted() {
+    let plan = one_agent(policy(1, &[], "fail-run"));
+    let mut world = started(&plan);
+    world.step();
+    let mut result = ended(failure("agent.timeout"));
+    result.terminal = false;
+    world
+        .decide(Command::ChildSettled {
+            node_id: "a".into(),
+            attempt: 1,
+            result,
+        })
+        .unwrap();
+    let usage = world.run().rollups().usage;
+    assert!(usage.included_child_run_ids.is_empty());
+}
+
+#[test]
 fn c2_an_acceptance_that_crosses_the_request_is_recorded() {
     let plan = one_agent(policy(1, &[], "fail-run"));
     let mut world = started(&plan);

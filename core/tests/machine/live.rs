@@ -78,7 +78,7 @@ impl<'p> World<'p> {
         Ok(decision)
     }
 
-    pub(crate) fn queue(&mut self, input: Value) {
+    pub(crate) fn queue(&mut self, input: Value) -> Decision {
         let limits = self.limits.clone();
         self.decide(Command::Queue(Box::new(Queue {
             mode: Mode::Live,
@@ -91,7 +91,7 @@ impl<'p> World<'p> {
                 ..WorkflowReference::default()
             },
         })))
-        .unwrap();
+        .unwrap()
     }
 
     pub(crate) fn claim(&mut self) {
@@ -409,6 +409,35 @@ fn the_stored_forms_read_back_as_they_were() {
 }
 
 #[test]
+fn s5_what_a_later_node_marks_is_a_secret_from_the_start() {
+    let plan = super::plans::plan_with(
+        &[
+            node("in", "input", json!({})),
+            node("g", "gate", json!({})),
+            node("token", "output", json!({"ports": {"input": "account"}})),
+            node("no", "output", json!({})),
+        ],
+        &[
+            "e1: in.data > g.input",
+            "e2: g.pass > token.input",
+            "e3: g.fail > no.input",
+        ],
+        json!({"account": {"type": "object", "properties": {
+            "iban": {"type": "string", "writeOnly": true}, "vip": {"writeOnly": true}}}}),
+    );
+    let mut world = World::new(&plan, Box::new(|_| success(json!(1))));
+    let decision = world.queue(json!({"iban": "DE-89-3704", "vip": true, "a": 1}));
+    let preview = decision.payloads[0].evidence.preview.clone().unwrap();
+    assert!(!preview.to_string().contains("DE-89-3704"), "{preview}");
+    world.claim();
+    world.finish();
+    let result = &world.payloads[&PayloadId::from("result")];
+    assert_eq!(result["token"]["a"], json!(1), "the node's id is no secret");
+    assert_ne!(result["token"]["vip"], json!(true));
+    assert!(!result.to_string().contains("DE-89-3704"));
+}
+
+#[test]
 fn s5_a_secret_is_found_in_no_event_and_no_preview() {
     let plan = super::plans::plan_with(
         &[
@@ -443,4 +472,40 @@ fn s5_a_secret_is_found_in_no_event_and_no_preview() {
     assert!(!seen.contains("sesame-open"), "{seen}");
     let result = &world.payloads[&PayloadId::from("result")];
     assert!(!result.to_string().contains("sesame-open"));
+}
+
+#[test]
+fn k3_a_log_that_ends_for_one_reason_ends_for_no_other() {
+    use sluicegate_core::run::{NodeSkipped, Payload, SkipReason};
+    let plan = one_agent(policy(1, &[], "fail-run"));
+    let mut world = World::new(&plan, Box::new(|_| success(json!("hi"))));
+    world.queue(json!("x"));
+    world.claim();
+    world.step();
+    let skip = |run: &Run, node: &str, reason| Event {
+        sequence: run.sequence() + 1,
+        payload: Payload::NodeSkipped(NodeSkipped {
+            node_id: node.into(),
+            reason,
+        }),
+        recorded_at: run.clock().recorded_at,
+        virtual_offset_ms: None,
+    };
+    let mut run = world.run();
+    let cancelled = skip(&run, "ok", SkipReason::RunCancelled);
+    assert!(run.apply(&plan, &cancelled).is_err(), "nobody asked for it");
+    let failed = skip(&run, "ok", SkipReason::RunFailed);
+    run.apply(&plan, &failed).unwrap();
+    let refused = skip(&run, "bad", SkipReason::RunRefused);
+    assert!(run.apply(&plan, &refused).is_err());
+    // What would go on normally is not legal any more either.
+    let mut next = world.decide(Command::ChildAccepted {
+        node_id: "a".into(),
+        attempt: 1,
+        child_id: "c".into(),
+        result: None,
+    });
+    let event = &mut next.as_mut().unwrap().events[0];
+    event.sequence = run.sequence() + 1;
+    assert!(run.apply(&plan, event).is_err());
 }

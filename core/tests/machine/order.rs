@@ -386,6 +386,57 @@ fn x4_the_same_simulation_is_the_same_bytes() {
 }
 
 #[test]
+fn x1_a_nodes_duration_stands_for_attempts_that_have_none() {
+    let plan = one_agent(policy(2, &["agent.timeout"], "fail-run"));
+    let fixtures = json!({"nodes": {"a": {"simulatedDurationMs": 40, "attempts": [
+        {"outcome": "failure", "code": "agent.timeout", "simulatedDurationMs": 5},
+        {"outcome": "success", "output": "fine"}]}}});
+    let done = run(&plan, json!("x"), fixtures);
+    assert_eq!(done.duration.0, 5 + 10 + 40);
+}
+
+#[test]
+fn a6_messages_and_failure_envelopes_are_bounded() {
+    let plan = one_agent(policy(1, &[], "emit-failure"));
+    let long = "ä".repeat(500_000);
+    let fixtures = json!({"nodes": {"a": {"attempts": [
+        {"outcome": "failure", "code": long, "message": long}]}}});
+    let done = run(&plan, json!("x"), fixtures);
+    assert_eq!(done.run.status(), RunStatus::Succeeded);
+    let told = serde_json::to_string(&done.events).unwrap();
+    assert!(told.len() < 40_000, "{} bytes", told.len());
+}
+
+#[test]
+fn j4_a_merge_that_nests_too_deeply_is_too_large() {
+    let mut nodes = vec![node("n000", "input", json!({}))];
+    let mut edges = Vec::new();
+    for at in 1..40 {
+        nodes.push(node(
+            &format!("n{at:03}"),
+            "merge",
+            json!({"ports": {"items": "std.any", "data": "std.merged"}}),
+        ));
+        edges.push(format!("e{at:03}: n{:03}.data > n{at:03}.items", at - 1));
+    }
+    nodes.push(node("out", "output", json!({})));
+    edges.push("z: n039.data > out.input".to_owned());
+    let edges: Vec<&str> = edges.iter().map(String::as_str).collect();
+    let plan = plan(&nodes, &edges);
+    let done = run(&plan, json!({}), json!({}));
+    let failure = done.result().failure.unwrap();
+    assert_eq!(failure.code, "node.output-too-large");
+    for payload in &done.payloads {
+        let text = sluicegate_core::value::canonical(&payload.value);
+        assert!(
+            sluicegate_core::value::read(&text).is_ok(),
+            "{}",
+            payload.id
+        );
+    }
+}
+
+#[test]
 fn r1_a_run_that_reaches_no_output_fails() {
     let plan = plan(
         &[

@@ -9,7 +9,7 @@ use sluicegate_core::code::Code;
 use sluicegate_core::ids::{Permission, RunId, WorkflowKey};
 use sluicegate_core::limits::Limits;
 use sluicegate_core::run::{
-    Command, Envelopes, Mode, Queue, Refusal, Run, RunStatus, WorkflowReference,
+    Command, Envelopes, Mode, Queue, Refusal, Run, RunStatus, WorkflowReference, permission_digest,
 };
 use sluicegate_core::value::{self, Value};
 
@@ -124,8 +124,6 @@ impl Engine {
             workflow_key: request.workflow_key.clone(),
             workflow_revision: live.revision,
         };
-        let digest = value::to_value(&permissions);
-        let digest = digest.map_err(|error| EngineError::Broken(error.detail))?;
         let folded = Folded {
             tenant: by.tenant.clone(),
             run: Run::new(&plan, by.tenant.clone(), run_id),
@@ -145,7 +143,7 @@ impl Engine {
                 workflow_revision: Some(reference.workflow_revision),
                 actor: Some(by.actor.clone()),
                 origin: Some(by.origin.clone()),
-                permission_digest: Some(value::hash(&digest)),
+                permission_digest: Some(permission_digest(&permissions)),
             },
         };
         let step = match self.begin(&folded, Command::Queue(Box::new(queue))) {

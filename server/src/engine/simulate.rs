@@ -7,10 +7,10 @@ use sluicegate_core::api::RunResult;
 use sluicegate_core::audit;
 use sluicegate_core::compile;
 use sluicegate_core::graph::Graph;
-use sluicegate_core::ids::{Hash, NodeId, RunId, WorkflowKey};
+use sluicegate_core::ids::{Hash, NodeId, Permission, RunId, WorkflowKey};
 use sluicegate_core::limits::Limits;
 use sluicegate_core::plan::Plan;
-use sluicegate_core::run::{Event, WorkflowReference, project};
+use sluicegate_core::run::{Event, WorkflowReference, permission_digest, project};
 use sluicegate_core::simulate::{self, Fixtures, Refused, Simulation};
 use sluicegate_core::value::{self, Value};
 
@@ -62,13 +62,18 @@ impl Engine {
     /// `WORKFLOW_GRAPH_INVALID`, `WORKFLOW_INPUT_INVALID`, `WORKFLOW_FIXTURES_INVALID`,
     /// `WORKFLOW_LIMIT_EXCEEDED`: one audit entry and no run (V3). `WORKFLOW_NOT_FOUND`,
     /// `WORKFLOW_NOT_PUBLISHED`.
-    pub async fn simulate(&self, by: &By, request: Simulate) -> Result<RunResult, EngineError> {
+    pub async fn simulate(
+        &self,
+        by: &By,
+        permissions: &[Permission],
+        request: Simulate,
+    ) -> Result<RunResult, EngineError> {
         let known = match &request.subject {
             Subject::Graph { workflow_id, .. } => workflow_id.clone(),
             Subject::Published { .. } => None,
         };
         let simulated = match self.find(by, &request.subject).await {
-            Ok(found) => self.run_through(by, found, &request),
+            Ok(found) => self.run_through(by, permissions, found, &request),
             Err(error) => Err((None, error)),
         };
         let (stored, result) = match simulated {
@@ -139,6 +144,7 @@ impl Engine {
     fn run_through(
         &self,
         by: &By,
+        permissions: &[Permission],
         found: Found,
         request: &Simulate,
     ) -> Result<(RunSimulated, RunResult), (Option<String>, EngineError)> {
@@ -149,7 +155,7 @@ impl Engine {
             workflow_revision: workflow.and_then(|(.., revision)| *revision),
             actor: Some(by.actor.clone()),
             origin: Some(by.origin.clone()),
-            permission_digest: None,
+            permission_digest: Some(permission_digest(permissions)),
         };
         let simulated = simulate::simulate(
             &found.plan,

@@ -2,7 +2,9 @@
 
 use super::{Illegal, find, require};
 use crate::plan::Plan;
-use crate::run::event::{AttemptStatus, CancelAnswered, LateIgnored, NodeCancelRequested};
+use crate::run::event::{
+    Acknowledgement, AttemptKey, AttemptStatus, CancelAnswered, LateIgnored, NodeCancelRequested,
+};
 use crate::run::state::{ChildCancellation, Run, RunStatus};
 
 impl Run {
@@ -41,12 +43,38 @@ impl Run {
         Ok(())
     }
 
+    /// Who listened to a cancellation, in plan order.
+    pub(in crate::run) fn acknowledgement(&self, plan: &Plan) -> Acknowledgement {
+        let mut summary = Acknowledgement::default();
+        for index in plan.node_indices() {
+            for attempt in &self.state(index).attempts {
+                let key = AttemptKey {
+                    node_id: plan.node(index).id.clone(),
+                    attempt: attempt.attempt,
+                };
+                match attempt.cancellation {
+                    Some(ChildCancellation::Acknowledged) => summary.acknowledged.push(key),
+                    Some(ChildCancellation::NotAcknowledged(_)) => {
+                        summary.not_acknowledged.push(key);
+                    }
+                    Some(ChildCancellation::Requested) | None => {}
+                }
+            }
+        }
+        summary
+    }
+
     pub(super) fn fold_late(&mut self, plan: &Plan, late: &LateIgnored) -> Result<(), Illegal> {
         require(
             self.status == RunStatus::CancelRequested && late.status != AttemptStatus::Cancelled,
             || "only a cancellation makes a result late".to_owned(),
         )?;
-        self.attempt_mut(find(plan, &late.node_id)?, late.attempt)?;
+        let attempt = self.attempt_mut(find(plan, &late.node_id)?, late.attempt)?;
+        let known = attempt.child.as_ref().map(|child| &child.id);
+        require(!attempt.late && known == Some(&late.child_id), || {
+            "it is not the first result of this child".to_owned()
+        })?;
+        attempt.late = true;
         if let Some(output) = &late.output {
             self.note(output);
         }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use super::Corrupt;
 use super::event::{
-    AttemptStatus, ChildKind, ChildWaiting, Classification, EdgeSettled, EdgeState, Event,
+    AttemptStatus, ChildKind, ChildWaiting, Classification, EdgeSettled, EdgeState, Event, Mode,
     NodeSkipped, Payload, Queued, RetryScheduled, RetryStarted, Settled, SkipReason, Started,
 };
 use super::state::{
-    Attempt, Child, EdgeFact, Moment, NodeState, NodeStatus, PayloadFact, Retry, Run, RunStatus,
+    Attempt, Child, ChildCancellation, EdgeFact, Moment, NodeState, NodeStatus, PayloadFact, Retry,
+    Run, RunStatus,
 };
 use crate::code::Code;
 use crate::evidence::{self, Evidence, State};
@@ -72,6 +73,19 @@ impl Run {
         if self.status.is_terminal() && !matches!(event.payload, Payload::RetentionApplied(_)) {
             return Err(format!("the run is {}", self.status.as_str()));
         }
+        // Once something was skipped because the run ends, only that end follows (K3).
+        let ends = match &event.payload {
+            Payload::NodeSkipped(skipped) => Some(skipped.reason),
+            Payload::EdgeSettled(settled) => settled.reason,
+            Payload::RunFailed(_) => Some(SkipReason::RunFailed),
+            Payload::RunRefused(_) => Some(SkipReason::RunRefused),
+            Payload::RunCancelled(_) => Some(SkipReason::RunCancelled),
+            Payload::RetentionApplied(_) => self.ending,
+            _ => None,
+        };
+        if self.ending.is_some() && ends != self.ending {
+            return Err("the run is ending for another reason".to_owned());
+        }
         if event.recorded_at < self.clock.recorded_at
             || event.virtual_offset_ms < self.clock.virtual_offset_ms
         {
@@ -120,6 +134,10 @@ impl Run {
                 require(self.status == RunStatus::CancelRequested, || {
                     "no cancellation was requested".to_owned()
                 })?;
+                require(
+                    cancelled.acknowledgement == self.acknowledgement(plan),
+                    || "the attempts say otherwise".to_owned(),
+                )?;
                 self.require_complete(&cancelled.ended)?;
                 self.finish(RunStatus::Cancelled, at, None);
                 Ok(())
@@ -187,6 +205,7 @@ impl Run {
             retry: None,
             started: at,
             settled: None,
+            late: false,
             last_sequence: at.sequence,
         });
         node.status = Some(NodeStatus::Running);
@@ -230,9 +249,20 @@ impl Run {
         check_settlement(settled, node_type, self.status)?;
         let mut rollup = self.rollup.clone();
         let attempt = self.attempt_mut(index, settled.attempt)?;
+        // C2: a request is answered before the attempt has its last word.
+        require(
+            attempt.cancellation != Some(ChildCancellation::Requested),
+            || "the cancellation of its child has no answer".to_owned(),
+        )?;
         if let Some(child) = &attempt.child {
             rollup
-                .count(child.kind, &child.id, settled.usage, settled.cost.as_ref())
+                .count(
+                    child.kind,
+                    &child.id,
+                    settled.child_terminal,
+                    settled.usage,
+                    settled.cost.as_ref(),
+                )
                 .ok_or_else(|| "a counter is beyond 2^53 - 1".to_owned())?;
         }
         attempt.status = Some(settled.status);
@@ -272,6 +302,11 @@ impl Run {
         at: Moment,
     ) -> Result<(), Illegal> {
         self.require_running()?;
+        let due = match self.mode() {
+            Mode::Live => scheduled.next_attempt_at.is_some(),
+            Mode::Simulate => scheduled.next_attempt_offset_ms.is_some(),
+        };
+        require(due, || "it has no time".to_owned())?;
         let index = find(plan, &scheduled.node_id)?;
         let policy = plan.node(index).policy.as_ref();
         let allowed = policy.is_some_and(|policy| scheduled.attempt < policy.max_attempts);
@@ -282,6 +317,9 @@ impl Run {
             attempt.attempt == scheduled.attempt
                 && attempt.status == Some(AttemptStatus::Failed)
                 && attempt.classification == Some(Classification::Retryable)
+                && attempt.code.as_deref() == Some(&*scheduled.code)
+                && attempt.semantic_group == scheduled.semantic_group
+                && attempt.idempotency_key == scheduled.idempotency_key
                 && attempt.outcome_port.is_none()
                 && attempt.settled.is_some_and(|at| at.sequence == previous)
         });
@@ -335,7 +373,10 @@ impl Run {
                 })?;
                 false
             }
-            SkipReason::RunFailed | SkipReason::RunRefused | SkipReason::RunCancelled => true,
+            SkipReason::RunFailed | SkipReason::RunRefused | SkipReason::RunCancelled => {
+                self.require_end(skipped.reason)?;
+                true
+            }
             SkipReason::OtherPort | SkipReason::SourceSkipped => {
                 return Err("this is a reason of edges".to_owned());
             }
@@ -349,6 +390,9 @@ impl Run {
             (other, _) => return Err(format!("the node is {}", other.as_str())),
         });
         node.settled = Some(at);
+        if ends_run {
+            self.ending = Some(skipped.reason);
+        }
         Ok(())
     }
 
@@ -364,20 +408,34 @@ impl Run {
                 && edge.target == settled.target,
             || "the edge has other ends".to_owned(),
         )?;
-        let from = self.node_mut(find(plan, &source.node_id)?)?;
+        let from = self.state(find(plan, &source.node_id)?);
+        let last = from.attempts.last();
         let chosen = from.outcome_port.as_deref();
-        let fits = match settled.state {
-            EdgeState::Emitted => {
-                chosen == Some(&*source.port) && settled.evidence.state != State::Absent
+        let absent = settled.evidence.state == State::Absent;
+        let fits = match (settled.state, settled.reason) {
+            (EdgeState::Emitted, None) => {
+                chosen == Some(&*source.port)
+                    && last.and_then(|attempt| attempt.output.as_ref()) == Some(&settled.evidence)
             }
-            EdgeState::Closed => {
-                chosen.is_some()
+            (EdgeState::Closed, Some(SkipReason::OtherPort)) => {
+                absent
+                    && chosen.is_some()
                     && chosen != Some(&*source.port)
                     && settled.selected_port.as_deref() == chosen
             }
-            EdgeState::Skipped => chosen.is_none() && from.status().is_final(),
+            (EdgeState::Skipped, Some(SkipReason::SourceSkipped)) => {
+                absent && from.status() == NodeStatus::Skipped
+            }
+            (EdgeState::Skipped, Some(reason)) => {
+                self.require_end(reason)?;
+                absent && chosen.is_none() && from.status().is_final()
+            }
+            _ => false,
         };
-        require(fits, || "the source says otherwise".to_owned())?;
+        require(
+            fits && source.attempt == last.map(|attempt| attempt.attempt),
+            || "the source says otherwise".to_owned(),
+        )?;
         let slot = self
             .edges
             .get_mut(index.0)
@@ -387,7 +445,24 @@ impl Run {
             settled: settled.clone(),
             at,
         });
+        if settled.state == EdgeState::Skipped && settled.reason != Some(SkipReason::SourceSkipped)
+        {
+            self.ending = settled.reason;
+        }
         Ok(())
+    }
+
+    /// A run that was asked to stop ends cancelled, and no other one does.
+    fn require_end(&self, reason: SkipReason) -> Result<(), Illegal> {
+        let cancels = match reason {
+            SkipReason::RunCancelled => true,
+            SkipReason::RunFailed | SkipReason::RunRefused => false,
+            _ => return Err("this does not end a run".to_owned()),
+        };
+        require(
+            cancels == (self.status == RunStatus::CancelRequested),
+            || format!("the run is {}", self.status.as_str()),
+        )
     }
 
     pub(super) fn require_running(&self) -> Result<(), Illegal> {

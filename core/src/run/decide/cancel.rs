@@ -25,7 +25,7 @@ impl Draft<'_> {
             return Ok(());
         }
         let requested_at = self.now().unwrap_or(Instant(0));
-        let reason = reason.map(|text| self.scrub(&text));
+        let reason = reason.map(|text| self.said(&text));
         self.emit(Payload::RunCancelRequested(RunCancelRequested {
             requested_by,
             reason,
@@ -59,11 +59,16 @@ impl Draft<'_> {
         if let (Some(child_id), None) = (child_id, self.child(index)) {
             self.child_waiting(index, child_id)?;
         }
+        let known = self.child(index).is_some();
+        // A refusal about a child that nobody knows says nothing: it may still start. The
+        // cancellation by key stays owed (C3).
+        if !known && refusal.is_some() {
+            return Err(Refusal::Stale);
+        }
         self.answer(index, refusal)?;
-        if self.child(index).is_none() {
+        if !known {
             // The key is kept as refused: nothing can start late, nothing is observed.
-            let terminal = refusal.map(|_| false);
-            self.settle_cancelled(index, terminal, None, None)?;
+            self.settle_cancelled(index, None, None, None)?;
             self.end(Ending::Cancelled, Some(index))?;
         }
         Ok(())

@@ -128,7 +128,13 @@ impl Draft<'_> {
         let child = self.child(index)?;
         let mut rollup = self.run.rollup.clone();
         if rollup
-            .count(child.kind, &child.id, trace.usage, trace.cost.as_ref())
+            .count(
+                child.kind,
+                &child.id,
+                trace.terminal,
+                trace.usage,
+                trace.cost.as_ref(),
+            )
             .is_some()
         {
             return None;

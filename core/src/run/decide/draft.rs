@@ -12,6 +12,7 @@ use crate::node_type::NodeType;
 use crate::plan::{NodeIndex, Plan};
 use crate::run::command::{Decision, Envelopes, NewPayload, Queue, Refusal, Time};
 use crate::run::event::{Event, Mode, Payload, PayloadKind, Queued};
+use crate::run::secret::marks;
 use crate::run::state::Run;
 use crate::schema::Schema;
 use crate::time::{Instant, Millis};
@@ -37,8 +38,8 @@ impl<'a> Draft<'a> {
     pub(super) fn new(plan: &'a Plan, run: &Run, envelopes: &'a Envelopes, time: Time<'a>) -> Self {
         let mut secrets = Secrets::default();
         for (id, value) in envelopes {
-            if let Some(fact) = run.payloads().get(id) {
-                learn(&mut secrets, plan.schema(&fact.schema_id), value);
+            for schema in marks(plan, run, id) {
+                secrets.learn(&schema, value);
             }
         }
         Self {
@@ -157,6 +158,10 @@ impl<'a> Draft<'a> {
         room: u64,
     ) -> Evidence {
         learn(&mut self.secrets, schema, &value);
+        // What the next nodes mark is a secret here already: evidence is never made again.
+        for schema in marks(self.plan, &self.run, &id) {
+            self.secrets.learn(&schema, &value);
+        }
         let made = evidence::make(
             id.clone(),
             schema_id.clone(),
@@ -177,18 +182,26 @@ impl<'a> Draft<'a> {
         evidence
     }
 
-    /// Adds the run's result: secrets are removed before it is stored (server.md §7).
-    pub(super) fn store_result(&mut self, result: &Value) {
+    /// One output of the run's result: its places by the schemas that it passed, then every
+    /// secret by value (server.md §7). The member that it goes to is a node's id and stays.
+    pub(super) fn shown(&self, schemas: [&Schema; 2], value: &Value) -> Value {
+        let [first, second] = schemas;
+        let once = self.secrets.redact(Some(first), value);
+        self.secrets.redact(Some(second), &once)
+    }
+
+    /// Adds the run's result, from outputs that were [`Draft::shown`].
+    pub(super) fn store_result(&mut self, result: Value) {
         let schema_id = SchemaId::from("std.any");
         let id = PayloadId::from("result");
-        let value = Arc::new(self.secrets.redact(None, result));
+        let value = Arc::new(result);
         let evidence = Evidence {
             version: 1,
             state: evidence::State::Available,
             payload_id: Some(id.clone()),
             schema_id: schema_id.clone(),
             hash: Some(value::hash(&value)),
-            original_byte_size: value::canonical_len(result) as u64,
+            original_byte_size: value::canonical_len(&value) as u64,
             reason: None,
         };
         self.decision.payloads.push(NewPayload {
@@ -212,9 +225,15 @@ impl<'a> Draft<'a> {
             .ok_or_else(|| Refusal::EnvelopeMissing(id.clone()))
     }
 
-    /// A text with every known secret replaced (S5).
-    pub(super) fn scrub(&self, text: &str) -> String {
-        self.secrets.scrub_text(text)
+    /// A text for people with every known secret replaced, then cut to what an event may
+    /// carry (S5, A6).
+    pub(super) fn said(&self, text: &str) -> String {
+        cut(self.secrets.scrub_text(text), Limits::MESSAGE_CHARS)
+    }
+
+    /// A code, which may come from a contract or a provider, under the same rules.
+    pub(super) fn code(&self, code: &str) -> String {
+        cut(self.secrets.scrub_text(code), Limits::CODE_CHARS)
     }
 
     pub(super) fn limits(&self) -> Limits {
@@ -269,6 +288,14 @@ impl<'a> Draft<'a> {
         let usable = self.limits().events.saturating_sub(Limits::EVENTS_RESERVE);
         self.run.sequence() >= usable
     }
+}
+
+fn cut(mut text: String, chars: usize) -> String {
+    if let Some((at, _)) = text.char_indices().nth(chars) {
+        text.truncate(at);
+        text.push('…');
+    }
+    text
 }
 
 fn learn(secrets: &mut Secrets, schema: &Schema, value: &Value) {

@@ -8,10 +8,10 @@ use crate::node_type::NodeType;
 use crate::plan::NodeIndex;
 use crate::run::command::Refusal;
 use crate::run::event::{
-    Acknowledgement, AttemptKey, AttemptStatus, Classification, Failed, NodeSkipped, Payload,
-    RunCancelled, Settled, SkipReason, Succeeded,
+    AttemptStatus, Classification, Failed, NodeSkipped, Payload, RunCancelled, Settled, SkipReason,
+    Succeeded,
 };
-use crate::run::state::{ChildCancellation, NodeStatus, RunStatus};
+use crate::run::state::{NodeStatus, RunStatus};
 use crate::value::{Map, Value};
 
 /// How a run ends early.
@@ -109,7 +109,7 @@ impl Draft<'_> {
             Ending::Failed(because) => Payload::RunFailed(Box::new(self.because(because, ended))),
             Ending::Refused(because) => Payload::RunRefused(Box::new(self.because(because, ended))),
             Ending::Cancelled => Payload::RunCancelled(Box::new(RunCancelled {
-                acknowledgement: self.acknowledgement(),
+                acknowledgement: self.run.acknowledgement(self.plan),
                 ended,
             })),
         };
@@ -118,31 +118,11 @@ impl Draft<'_> {
 
     fn because(&self, because: Because, ended: crate::run::event::Ended) -> Failed {
         Failed {
-            code: self.scrub(&because.code),
-            message: self.scrub(&because.message),
+            code: self.code(&because.code),
+            message: self.said(&because.message),
             node_id: because.node_id,
             ended,
         }
-    }
-
-    fn acknowledgement(&self) -> Acknowledgement {
-        let mut summary = Acknowledgement::default();
-        for index in self.plan.node_indices() {
-            for attempt in &self.run.state(index).attempts {
-                let key = AttemptKey {
-                    node_id: self.plan.node(index).id.clone(),
-                    attempt: attempt.attempt,
-                };
-                match attempt.cancellation {
-                    Some(ChildCancellation::Acknowledged) => summary.acknowledged.push(key),
-                    Some(ChildCancellation::NotAcknowledged(_)) => {
-                        summary.not_acknowledged.push(key);
-                    }
-                    Some(ChildCancellation::Requested) | None => {}
-                }
-            }
-        }
-        summary
     }
 
     /// Ends a run that went through all of its nodes (R1).
@@ -162,7 +142,9 @@ impl Draft<'_> {
             let evidence = attempt.input.clone();
             if let Some(id) = &evidence.payload_id {
                 let value = self.value(id)?;
-                result.insert(node.id.as_str().to_owned(), Value::clone(&value));
+                let (_, port) = self.plan.port_schema(index, "input");
+                let shown = self.shown([self.plan.schema(&evidence.schema_id), port], &value);
+                result.insert(node.id.as_str().to_owned(), shown);
             }
             outputs.insert(node.id.clone(), evidence);
         }
@@ -170,7 +152,7 @@ impl Draft<'_> {
             let code = Code::RunNoOutput;
             return self.end(Ending::failed(code.as_str(), code.sentence(), None), None);
         }
-        self.store_result(&Value::Object(result));
+        self.store_result(Value::Object(result));
         let ended = self.run.rollup.ended(self.run.mode(), true);
         self.emit(Payload::RunSucceeded(Box::new(Succeeded {
             outputs,
@@ -194,7 +176,7 @@ impl Draft<'_> {
                 self.settle_cancelled(index, None, None, None)?;
             } else {
                 let number = self.attempt_number(index);
-                let message = self.scrub(&message);
+                let message = self.said(&message);
                 self.emit(Payload::AttemptSettled(Box::new(Settled {
                     node_id: self.plan.node(index).id.clone(),
                     attempt: number,

@@ -209,4 +209,8 @@ impl Sources for Upstream<'_, '_> {
     fn platform(&self, variable: Platform) -> String {
         self.draft.platform_text(variable)
     }
+
+    fn longest_text(&self) -> u64 {
+        self.draft.limits().envelope_bytes
+    }
 }

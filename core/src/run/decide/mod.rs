@@ -101,13 +101,13 @@ pub fn decide(
             if draft.run.nodes.iter().any(|node| node.status.is_some()) {
                 return Err(Refusal::Stale);
             }
-            let ending = match draft.run.status() {
-                RunStatus::CancelRequested => Ending::Cancelled,
-                _ => Ending::refused(code.as_str(), message, node_id),
-            };
-            draft.end(ending, None)?;
+            draft.end(Ending::refused(code.as_str(), message, node_id), None)?;
         }
         Command::Inconsistent { message, node_id } => {
+            // Nothing outside can contradict a run that nobody has begun.
+            if draft.run.status() == RunStatus::Queued {
+                return Err(Refusal::Stale);
+            }
             draft.inconsistent(Code::RecoveryInconsistent, message, node_id)?;
         }
         Command::Retire(applied) => draft.emit(Payload::RetentionApplied(applied))?,

@@ -9,6 +9,7 @@ use super::end::Ending;
 use crate::code::{Class, Code};
 use crate::evidence::{self, Evidence};
 use crate::ids::PayloadId;
+use crate::limits::Limits;
 use crate::plan::{EdgeIndex, NodeIndex, OnExhausted, Policy};
 use crate::run::apply::Admission;
 use crate::run::command::Refusal;
@@ -74,7 +75,7 @@ impl Draft<'_> {
         let number = self.attempt_number(index);
         let id = PayloadId::new(format!("{node_id}/{number}/{port}"));
         let evidence = self.store(id, schema_id, &schema, output);
-        let message = message.map(|text| self.scrub(&text));
+        let message = message.map(|text| self.said(&text));
         self.emit(Payload::AttemptSettled(Box::new(Settled {
             node_id,
             attempt: number,
@@ -134,7 +135,7 @@ impl Draft<'_> {
         });
         let emits = retry.is_none()
             && policy.is_some_and(|policy| policy.on_exhausted == OnExhausted::EmitFailure);
-        let (code, message) = (self.scrub(&fault.code), self.scrub(&fault.message));
+        let (code, message) = (self.code(&fault.code), self.said(&fault.message));
         let output = if emits {
             Some(self.failure_envelope(index, &code, &message, classification)?)
         } else {
@@ -290,12 +291,18 @@ impl Draft<'_> {
     pub(super) fn too_large(&self, envelope: &Value) -> Option<Fault> {
         let size = value::canonical_len(envelope) as u64;
         let limit = self.limits().envelope_bytes;
-        (size > limit).then(|| {
-            Fault::new(
-                Code::NodeOutputTooLarge,
-                format!("the envelope has {size} bytes; {limit} are allowed"),
-            )
-        })
+        let too_large = |text| Some(Fault::new(Code::NodeOutputTooLarge, text));
+        if size > limit {
+            return too_large(format!(
+                "the envelope has {size} bytes; {limit} are allowed"
+            ));
+        }
+        // A merge adds levels. What could not be read again must not be stored (J4).
+        if !value::fits_depth(envelope) {
+            let limit = Limits::JSON_DEPTH;
+            return too_large(format!("the envelope nests more than {limit} containers"));
+        }
+        None
     }
 }
 

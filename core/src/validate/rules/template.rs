@@ -30,11 +30,7 @@ pub(super) fn check(
         }
     }
     for fault in parts(template, variables).err().into_iter().flatten() {
-        // A name that is declared twice is unused the second time.
-        let unused = variables.iter().rposition(|variable| {
-            fault.code == Code::TemplateVariableUnused && variable.name.starts_with(&fault.name)
-        });
-        let place = match unused {
+        let place = match fault.variable {
             Some(at) => format!("{path}/variables/{at}"),
             None => format!("{path}/template"),
         };

@@ -83,7 +83,10 @@ pub(in crate::http) async fn simulate(
         input: request.input,
         fixtures,
     };
-    let result = app.engine.simulate(context.by(), request).await?;
+    let result = app
+        .engine
+        .simulate(context.by(), context.permissions(), request)
+        .await?;
     Ok((StatusCode::CREATED, Answer(result)).into_response())
 }
 
