@@ -208,8 +208,14 @@ impl House {
         self.engine.enqueue(&by(), &permissions(), request).await
     }
 
+    /// Workers whose leases outlast a busy machine.
     pub(crate) fn workers(&self, name: &str) -> Workers {
-        Workers::start(Arc::clone(&self.engine), settings(name))
+        let calm = WorkerSettings {
+            lease: Millis(30_000),
+            renew: Millis(10_000),
+            ..settings(name)
+        };
+        Workers::start(Arc::clone(&self.engine), calm)
     }
 
     pub(crate) async fn status(&self, run: &RunId) -> RunStatus {
