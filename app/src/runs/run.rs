@@ -479,7 +479,7 @@ fn node_detail(watch: Watch, id: &sluicegate_core::ids::NodeId) -> AnyView {
         let took = took.map(|(end, start)| format::duration(end.since(start).0));
         view! {
             <section class="attempt">
-                <h3>{format!("Attempt {} ", row.attempt)} <span class="muted">{took}</span></h3>
+                <h3>{format!("Attempt {}\u{a0}·\u{a0}{took}", row.attempt)}</h3>
                 {row.child_id.as_ref().map(|child| view! { <p class="mono muted">{child.to_string()}</p> })}
                 {row.code.clone().map(|code| view! { <p class="mono error">{code}</p> })}
                 <h4>"Input"</h4>
