@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sluicegate_core::api::RunAccepted;
 use sluicegate_core::audit::Subject;
 use sluicegate_core::code::Code;
-use sluicegate_core::ids::{Permission, RunId, WorkflowKey};
+use sluicegate_core::ids::{Hash, Permission, RunId, WorkflowKey};
 use sluicegate_core::limits::Limits;
 use sluicegate_core::run::{
     Command, Envelopes, Mode, Queue, Refusal, Run, RunStatus, WorkflowReference, permission_digest,
@@ -146,7 +146,7 @@ impl Engine {
                 permission_digest: Some(permission_digest(&permissions)),
             },
         };
-        let step = match self.begin(&folded, Command::Queue(Box::new(queue))) {
+        let step = match self.decide(&folded, Command::Queue(Box::new(queue))) {
             Ok(step) => step,
             Err(error) => {
                 let error = input_refused(error);
@@ -217,7 +217,7 @@ impl Engine {
 }
 
 /// A refusal of the machine as a refusal of the request.
-pub(super) fn input_refused(error: EngineError) -> EngineError {
+fn input_refused(error: EngineError) -> EngineError {
     match error {
         EngineError::Machine(Refusal::Input {
             code,
@@ -236,7 +236,7 @@ pub(super) fn input_refused(error: EngineError) -> EngineError {
 struct Request {
     workflow_key: WorkflowKey,
     input: Arc<Value>,
-    input_hash: sluicegate_core::ids::Hash,
+    input_hash: Hash,
     idempotency_key: String,
 }
 

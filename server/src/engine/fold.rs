@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sluicegate_core::actor::{Actor, Origin};
 use sluicegate_core::audit;
 use sluicegate_core::code::Code;
-use sluicegate_core::ids::{Permission, RunId, TenantId};
+use sluicegate_core::ids::{Hash, Permission, RunId, TenantId};
 use sluicegate_core::plan::Plan;
 use sluicegate_core::run::{
     Command, Envelopes, Event, NewPayload, Payload, Run, RunStatus, Time, decide, needs, project,
@@ -252,22 +252,13 @@ impl Engine {
         Ok(sealed)
     }
 
-    /// The first step of a run that is not stored yet.
-    pub(super) fn begin(&self, folded: &Folded, command: Command) -> Result<Step, EngineError> {
-        self.decide(folded, command)
-    }
-
     /// A plan that some run has loaded before.
-    pub(super) fn known_plan(&self, hash: &sluicegate_core::ids::Hash) -> Option<Arc<Plan>> {
+    pub(super) fn known_plan(&self, hash: &Hash) -> Option<Arc<Plan>> {
         self.plans.find(hash)
     }
 
     /// The plan of a document, shared with every run of it.
-    pub(super) fn plan(
-        &self,
-        hash: &sluicegate_core::ids::Hash,
-        document: &Value,
-    ) -> Result<Arc<Plan>, EngineError> {
+    pub(super) fn plan(&self, hash: &Hash, document: &Value) -> Result<Arc<Plan>, EngineError> {
         self.plans.load(hash, document)
     }
 }
