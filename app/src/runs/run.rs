@@ -477,9 +477,13 @@ fn node_detail(watch: Watch, id: &sluicegate_core::ids::NodeId) -> AnyView {
             .map(|id| id.as_str().to_owned());
         let took = row.completed_at.zip(row.started_at);
         let took = took.map(|(end, start)| format::duration(end.since(start).0));
+        let title = match took {
+            Some(took) => format!("Attempt {} · {took}", row.attempt),
+            None => format!("Attempt {}", row.attempt),
+        };
         view! {
             <section class="attempt">
-                <h3>{format!("Attempt {}\u{a0}·\u{a0}{took}", row.attempt)}</h3>
+                <h3>{title}</h3>
                 {row.child_id.as_ref().map(|child| view! { <p class="mono muted">{child.to_string()}</p> })}
                 {row.code.clone().map(|code| view! { <p class="mono error">{code}</p> })}
                 <h4>"Input"</h4>

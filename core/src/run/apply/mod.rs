@@ -6,20 +6,21 @@ use std::sync::Arc;
 
 use super::Corrupt;
 use super::event::{
-    AttemptStatus, ChildKind, ChildWaiting, Classification, EdgeSettled, EdgeState, Event, Mode,
-    NodeSkipped, Payload, Queued, RetryScheduled, RetryStarted, Settled, SkipReason, Started,
+    AttemptStatus, ChildKind, ChildWaiting, Classification, EdgeState, Event, Mode, NodeSkipped,
+    Payload, Queued, RetryScheduled, RetryStarted, Settled, SkipReason, Started,
 };
 use super::state::{
     Attempt, Child, ChildCancellation, EdgeFact, Moment, NodeState, NodeStatus, PayloadFact, Retry,
     Run, RunStatus,
 };
 use crate::code::Code;
-use crate::evidence::{self, Evidence, State};
+use crate::evidence::{self, Evidence};
 use crate::ids::NodeId;
 use crate::node_type::{Direction, NodeType};
 use crate::plan::{EdgeIndex, NodeIndex, Plan};
 
 mod cancel;
+mod edge;
 mod ending;
 
 /// Why an event is not legal, before the sequence is put beside it.
@@ -394,75 +395,6 @@ impl Run {
             self.ending = Some(skipped.reason);
         }
         Ok(())
-    }
-
-    fn fold_edge(&mut self, plan: &Plan, settled: &EdgeSettled, at: Moment) -> Result<(), Illegal> {
-        let index = plan
-            .find_edge(settled.edge_id.as_str())
-            .ok_or_else(|| format!("edge {} is not in the plan", settled.edge_id))?;
-        let edge = plan.edge(index);
-        let source = &settled.source;
-        require(
-            edge.source.node_id == source.node_id
-                && edge.source.port == source.port
-                && edge.target == settled.target,
-            || "the edge has other ends".to_owned(),
-        )?;
-        let from = self.state(find(plan, &source.node_id)?);
-        let last = from.attempts.last();
-        let chosen = from.outcome_port.as_deref();
-        let absent = settled.evidence.state == State::Absent;
-        let fits = match (settled.state, settled.reason) {
-            (EdgeState::Emitted, None) => {
-                chosen == Some(&*source.port)
-                    && last.and_then(|attempt| attempt.output.as_ref()) == Some(&settled.evidence)
-            }
-            (EdgeState::Closed, Some(SkipReason::OtherPort)) => {
-                absent
-                    && chosen.is_some()
-                    && chosen != Some(&*source.port)
-                    && settled.selected_port.as_deref() == chosen
-            }
-            (EdgeState::Skipped, Some(SkipReason::SourceSkipped)) => {
-                absent && from.status() == NodeStatus::Skipped
-            }
-            (EdgeState::Skipped, Some(reason)) => {
-                self.require_end(reason)?;
-                absent && chosen.is_none() && from.status().is_final()
-            }
-            _ => false,
-        };
-        require(
-            fits && source.attempt == last.map(|attempt| attempt.attempt),
-            || "the source says otherwise".to_owned(),
-        )?;
-        let slot = self
-            .edges
-            .get_mut(index.0)
-            .filter(|slot| slot.is_none())
-            .ok_or_else(|| "the edge is settled already".to_owned())?;
-        *slot = Some(EdgeFact {
-            settled: settled.clone(),
-            at,
-        });
-        if settled.state == EdgeState::Skipped && settled.reason != Some(SkipReason::SourceSkipped)
-        {
-            self.ending = settled.reason;
-        }
-        Ok(())
-    }
-
-    /// A run that was asked to stop ends cancelled, and no other one does.
-    fn require_end(&self, reason: SkipReason) -> Result<(), Illegal> {
-        let cancels = match reason {
-            SkipReason::RunCancelled => true,
-            SkipReason::RunFailed | SkipReason::RunRefused => false,
-            _ => return Err("this does not end a run".to_owned()),
-        };
-        require(
-            cancels == (self.status == RunStatus::CancelRequested),
-            || format!("the run is {}", self.status.as_str()),
-        )
     }
 
     pub(super) fn require_running(&self) -> Result<(), Illegal> {
