@@ -138,7 +138,7 @@ impl Fixtures {
                 None => errors.push(FixtureError {
                     node_id: id.clone(),
                     pointer: Some(fixture.pointer.clone()),
-                    reason: format!("the graph has no node {id}"),
+                    reason: "the graph has no such node".to_owned(),
                 }),
                 Some(index) => {
                     let node_type = plan.node(index).task.node_type();
@@ -163,17 +163,24 @@ impl Fixtures {
                 errors.push(FixtureError {
                     node_id: node.id.clone(),
                     pointer: None,
-                    reason: format!(
-                        "node {} needs a fixture: {}",
-                        node.id,
-                        wanted(node.task.node_type())
-                    ),
+                    reason: format!("it needs a fixture: {}", wanted(node.task.node_type())),
                 });
             }
         }
         errors.sort();
         errors
     }
+}
+
+/// A type's name after "a" or "an".
+fn with_article(node_type: NodeType) -> String {
+    let name = node_type.as_str();
+    let article = if name.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
+    };
+    format!("{article} {name}")
 }
 
 /// The outcomes that a type knows (X1).
@@ -269,15 +276,19 @@ impl Attempt {
             _ if node_type.has_child() => {
                 return Some((
                     format!("{}/outcome", self.pointer),
-                    format!("a {} node takes {}", node_type.as_str(), wanted(node_type)),
+                    format!(
+                        "{} node takes {}",
+                        with_article(node_type),
+                        wanted(node_type)
+                    ),
                 ));
             }
             _ => {
                 return Some((
                     self.pointer.clone(),
                     format!(
-                        "a {} node runs for real; it takes only simulatedDurationMs",
-                        node_type.as_str()
+                        "{} node runs for real; it takes only simulatedDurationMs",
+                        with_article(node_type)
                     ),
                 ));
             }

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 use sluicegate_core::catalogue::Catalogue;
-use sluicegate_core::compile::{self, ReferenceKind};
+use sluicegate_core::compile::{self, DryRunReport, ReferenceKind};
 use sluicegate_core::graph::Graph;
 use sluicegate_core::limits::Limits;
 use sluicegate_core::validate::{self, Issue};
 
 use super::fault::Fault;
-use super::output::{Output, plain};
+use super::output::{Files, MOST_LISTED, Output, beyond, name, plain};
 use super::{Answer, Check, DryRun, Subject, input};
 
 #[derive(Serialize)]
@@ -25,7 +25,7 @@ pub(super) fn check(arguments: &Check, output: &mut Output) -> Result<Answer, Fa
         let issues = &issues;
         output.json(&Judged { valid, issues })?;
     } else {
-        output.issues(&issues)?;
+        output.issues(&issues, None)?;
     }
     Ok(if valid { Answer::Yes } else { Answer::No })
 }
@@ -46,31 +46,49 @@ pub(super) fn dry_run(arguments: &DryRun, output: &mut Output) -> Result<Answer,
     if arguments.json {
         output.json(&report)?;
     } else {
-        let order: Vec<_> = report.compiled_order.iter().map(|id| id.as_str()).collect();
-        output.line(format!("order: {}", plain(&order.join(" → "))))?;
-        for reference in &report.references {
-            let there = if reference.available {
-                ""
-            } else {
-                " (not available)"
-            };
-            output.line(plain(&format!(
-                "uses {} {} {}{there}",
-                kind(reference.kind),
-                reference.id,
-                reference.version
-            )))?;
-        }
-        for permission in &report.required_permissions {
-            output.line(plain(&format!("needs the permission {permission}")))?;
-        }
-        output.issues(&report.issues)?;
+        let files = Files {
+            graph: input::name(&arguments.subject.graph),
+            input: sample.map(|document| document.name).unwrap_or_default(),
+        };
+        people(&report, &files, output)?;
     }
     Ok(if report.valid {
         Answer::Yes
     } else {
         Answer::No
     })
+}
+
+fn people(report: &DryRunReport, files: &Files, output: &mut Output) -> Result<(), Fault> {
+    let order: Vec<_> = report.compiled_order.iter().map(|id| id.as_str()).collect();
+    // A graph with faults has no order.
+    if !order.is_empty() {
+        output.line(format!("order: {}", plain(&order.join(" → "))))?;
+    }
+    for reference in report.references.iter().take(MOST_LISTED) {
+        let there = if reference.available {
+            ""
+        } else {
+            " (not available)"
+        };
+        output.line(plain(&format!(
+            "uses {} {} {}{there}",
+            kind(reference.kind),
+            name(&reference.id),
+            name(&reference.version)
+        )))?;
+    }
+    if let Some(more) = beyond(report.references.len()) {
+        output.line(more)?;
+    }
+    for permission in report.required_permissions.iter().take(MOST_LISTED) {
+        let permission = name(permission.as_str());
+        output.line(plain(&format!("needs the permission {permission}")))?;
+    }
+    if let Some(more) = beyond(report.required_permissions.len()) {
+        output.line(more)?;
+    }
+    output.issues(&report.issues, Some(files))
 }
 
 fn kind(kind: ReferenceKind) -> &'static str {

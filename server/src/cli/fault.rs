@@ -2,7 +2,7 @@
 
 use sluicegate_core::value::JsonError;
 
-use super::output::{Output, plain};
+use super::output::{Output, message, name as shown, plain};
 
 /// Why there is no answer, with the place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,15 +19,26 @@ impl Fault {
             code,
             pointer,
             position,
-            detail,
+            ..
         } = error;
+        let pointer = &shown(pointer);
         let place = match (position, pointer.as_str()) {
             (Some((line, column)), "") => format!("{name}:{line}:{column}"),
             (Some((line, column)), pointer) => format!("{name}:{line}:{column}: at {pointer}"),
             (None, "") => name.to_owned(),
             (None, pointer) => format!("{name}: at {pointer}"),
         };
+        let detail = message(&Self::unplaced(error));
         Self(format!("{place}: {detail} ({code})"))
+    }
+
+    /// The message of a refusal without the place, which the line begins with already.
+    fn unplaced(error: &JsonError) -> String {
+        let mut detail = error.detail.clone();
+        if let Some((line, column)) = error.position {
+            detail = detail.replace(&format!(" at line {line}, column {column}"), "");
+        }
+        detail.replace(&format!(" at {:?}", error.pointer), "")
     }
 
     /// Prints the line.

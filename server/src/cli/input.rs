@@ -32,11 +32,11 @@ pub(super) fn one_from_standard_input(paths: &[Option<&PathBuf>]) -> Result<(), 
 
 /// Reads one JSON document.
 pub(super) fn read(path: &Path) -> Result<Document, Fault> {
-    let (name, bytes) = if is_dash(path) {
-        ("standard input".to_owned(), bytes(std::io::stdin().lock()))
+    let name = name(path);
+    let bytes = if is_dash(path) {
+        bytes(std::io::stdin().lock())
     } else {
-        let file = std::fs::File::open(path);
-        (path.display().to_string(), file.and_then(bytes))
+        std::fs::File::open(path).and_then(bytes)
     };
     let bytes = bytes.map_err(|error| Fault::new(format!("{name}: {}", reason(path, &error))))?;
     if bytes.len() as u64 > LONGEST {
@@ -46,6 +46,15 @@ pub(super) fn read(path: &Path) -> Result<Document, Fault> {
     match value::read_bytes(&bytes) {
         Ok(value) => Ok(Document { name, value }),
         Err(error) => Err(Fault::refused(&name, &error)),
+    }
+}
+
+/// What a file is called in messages.
+pub(super) fn name(path: &Path) -> String {
+    if is_dash(path) {
+        "standard input".to_owned()
+    } else {
+        path.display().to_string()
     }
 }
 

@@ -8,6 +8,13 @@ use sluicegate_core::value;
 
 use super::fault::Fault;
 
+/// How many entries of a list people are shown.
+pub(super) const MOST_LISTED: usize = 100;
+/// How many characters of a name or a pointer people are shown.
+const LONGEST_NAME: usize = 80;
+/// How many characters of a message people are shown.
+const LONGEST_MESSAGE: usize = 400;
+
 /// Standard output. A reader that goes away is no fault: the rest is dropped quietly and
 /// the exit code still tells the answer.
 pub(super) struct Output {
@@ -47,11 +54,16 @@ impl Output {
         self.line(value::canonical(&value))
     }
 
-    /// Writes issues for people, one a line, and how many there are.
-    pub(super) fn issues(&mut self, issues: &[Issue]) -> Result<(), Fault> {
-        for issue in issues {
+    /// Writes issues for people, one a line, and how many there are. `files` names what was
+    /// judged where several files were given.
+    pub(super) fn issues(&mut self, issues: &[Issue], files: Option<&Files>) -> Result<(), Fault> {
+        for issue in issues.iter().take(MOST_LISTED) {
+            let file = files.map(|files| files.of(issue)).unwrap_or_default();
             let word = self.severity(issue.severity);
-            self.line(format!("{word} {}", told(issue)))?;
+            self.line(format!("{file}{word} {}", told(issue)))?;
+        }
+        if let Some(more) = beyond(issues.len()) {
+            self.line(more)?;
         }
         let errors = issues.iter().filter(|issue| issue.is_error()).count();
         let warnings = issues.len() - errors;
@@ -70,9 +82,18 @@ impl Output {
     }
 
     /// Writes the issues that keep a command from its work to standard error.
-    pub(super) fn refuse(issues: &[Issue]) {
-        for issue in issues.iter().filter(|issue| issue.is_error()) {
-            Self::fault(&format!("error {}", told(issue)));
+    pub(super) fn refuse(issues: &[Issue], files: &Files) {
+        let errors = issues.iter().filter(|issue| issue.is_error());
+        Self::faults(errors.map(|issue| format!("{}error {}", files.of(issue), told(issue))));
+    }
+
+    /// Writes a list to standard error, one a line.
+    pub(super) fn faults(mut lines: impl Iterator<Item = String>) {
+        for line in lines.by_ref().take(MOST_LISTED) {
+            Self::fault(&line);
+        }
+        if let Some(more) = beyond(MOST_LISTED + lines.count()) {
+            Self::fault(&more);
         }
     }
 
@@ -111,16 +132,85 @@ impl Output {
     }
 }
 
-/// A text of a document on one line, without anything that steers a terminal.
+/// What the files of a command line are called in messages.
+pub(super) struct Files {
+    pub(super) graph: String,
+    pub(super) input: String,
+}
+
+impl Files {
+    /// The file in which an issue is, as the beginning of a line.
+    fn of(&self, issue: &Issue) -> String {
+        plain(&match issue.location {
+            Location::Input { .. } => format!("{}: ", self.input),
+            _ => format!("{}: ", self.graph),
+        })
+    }
+}
+
+/// A text of a document on one line, with what steers a terminal or hides in it shown as
+/// `\u{…}`.
 pub(super) fn plain(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if steers(c) {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+/// Whether a character moves the cursor, turns the direction of writing or is not seen.
+pub(crate) fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2066}'..='\u{2069}'
+                | '\u{feff}'
+        )
+}
+
+/// A name, a pointer or a label, cut to what a person reads.
+pub(super) fn name(text: &str) -> String {
+    cut(text, LONGEST_NAME)
+}
+
+/// A message, with the names that it quotes cut, and cut as a whole.
+pub(super) fn message(text: &str) -> String {
+    let words: Vec<_> = text.split(' ').map(name).collect();
+    cut(&words.join(" "), LONGEST_MESSAGE)
+}
+
+/// Leaves the middle out of a text of more characters than `most`.
+fn cut(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    if count <= most {
+        return text.to_owned();
+    }
+    // The end often says what to do.
+    let tail = most / 4;
+    let head: String = text.chars().take(most - tail - 1).collect();
+    let tail: String = text.chars().skip(count - tail).collect();
+    format!("{head}…{tail}")
+}
+
+/// How many entries of a list were left out, if any.
+pub(super) fn beyond(count: usize) -> Option<String> {
+    let more = count.checked_sub(MOST_LISTED).filter(|more| *more > 0)?;
+    Some(format!("and {more} more"))
 }
 
 fn told(issue: &Issue) -> String {
     let place = place(&issue.location);
-    format!("{} {place}: {}", issue.code, plain(&issue.message))
+    format!(
+        "{} {place}: {}",
+        issue.code,
+        plain(&message(&issue.message))
+    )
 }
 
 fn counted(count: usize, word: &str) -> String {
@@ -133,11 +223,15 @@ fn place(location: &Location) -> String {
     let (what, path) = match location {
         Location::Graph { path } => ("the graph".to_owned(), path.as_deref()),
         Location::Input { path } => ("the input".to_owned(), Some(path.as_str())),
-        Location::Node { node_id, path } => (format!("node {node_id}"), path.as_deref()),
-        Location::Edge { edge_id, path } => (format!("edge {edge_id}"), path.as_deref()),
+        Location::Node { node_id, path } => {
+            (format!("node {}", name(node_id.as_str())), path.as_deref())
+        }
+        Location::Edge { edge_id, path } => {
+            (format!("edge {}", name(edge_id.as_str())), path.as_deref())
+        }
     };
     match path.filter(|path| !path.is_empty()) {
-        Some(path) => plain(&format!("in {what} at {path}")),
+        Some(path) => plain(&format!("in {what} at {}", name(path))),
         None => plain(&format!("in {what}")),
     }
 }

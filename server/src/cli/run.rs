@@ -10,7 +10,7 @@ use sluicegate_core::run::{Failure, RunStatus};
 use sluicegate_core::value::{self, Value};
 
 use super::fault::Fault;
-use super::output::{Output, plain};
+use super::output::{Output, message, name, plain};
 use super::{Answer, Run, input};
 
 /// How long one request waits for a run's end, in milliseconds.
@@ -72,11 +72,12 @@ fn started(accepted: &RunAccepted) -> String {
     } else {
         " (started before)"
     };
-    format!(
+    // What a server sends is no more to be trusted than a document.
+    plain(&format!(
         "run {} is {}{was}",
-        accepted.run_id,
+        name(accepted.run_id.as_str()),
         accepted.status.as_str()
-    )
+    ))
 }
 
 /// Writes how a run ended, and its outputs.
@@ -87,19 +88,24 @@ pub(super) fn people<'a>(
     outputs: impl Iterator<Item = (impl std::fmt::Display + 'a, &'a Value)>,
     output: &mut Output,
 ) -> Result<(), Fault> {
-    output.line(format!("run {run_id} {}", status.as_str()))?;
+    let run_id = name(run_id.as_str());
+    output.line(plain(&format!("run {run_id} {}", status.as_str())))?;
     if let Some(failure) = failure {
         let node = failure.node_id.as_ref();
-        let place = node.map(|node| format!(" at node {node}"));
+        let place = node.map(|node| format!(" at node {}", name(node.as_str())));
         output.line(plain(&format!(
             "{}{}: {}",
-            failure.code,
+            name(&failure.code),
             place.unwrap_or_default(),
-            failure.message
+            message(&failure.message)
         )))?;
     }
     for (node, envelope) in outputs {
-        output.line(plain(&format!("{node}: {}", value::canonical(envelope))))?;
+        output.line(plain(&format!(
+            "{}: {}",
+            name(&node.to_string()),
+            value::canonical(envelope)
+        )))?;
     }
     Ok(())
 }
@@ -182,8 +188,9 @@ impl<'a> Client<'a> {
         if status.is_success() {
             return serde_json::from_str(&body).map_err(|error| {
                 Fault::new(format!(
-                    "{} sent an answer that this version does not understand: {error}",
-                    self.server
+                    "{} sent an answer that this version does not understand: {}",
+                    self.server,
+                    message(&error.to_string())
                 ))
             });
         }
@@ -192,11 +199,12 @@ impl<'a> Client<'a> {
         };
         let place = problem
             .pointer
-            .map(|pointer| format!(" at {pointer}"))
+            .map(|pointer| format!(" at {}", name(&pointer)))
             .unwrap_or_default();
         Err(Fault::new(format!(
             "refused{place}: {} ({})",
-            problem.detail, problem.code
+            message(&problem.detail),
+            problem.code
         )))
     }
 }

@@ -6,12 +6,12 @@ use sluicegate_core::compile;
 use sluicegate_core::limits::Limits;
 use sluicegate_core::plan::Plan;
 use sluicegate_core::run::{Event, RunStatus, WorkflowReference};
-use sluicegate_core::simulate::{self, Fixtures, Refused, Simulation};
+use sluicegate_core::simulate::{self, FixtureError, Fixtures, Refused, Simulation};
 use sluicegate_core::validate::{Issue, Location};
 use sluicegate_core::value::Value;
 
 use super::fault::Fault;
-use super::output::{Output, plain};
+use super::output::{Files, Output, message, name, plain};
 use super::{Answer, Simulate, check, input, run};
 
 pub(super) fn simulate(arguments: &Simulate, output: &mut Output) -> Result<Answer, Fault> {
@@ -23,9 +23,13 @@ pub(super) fn simulate(arguments: &Simulate, output: &mut Output) -> Result<Answ
         Fixtures::read(&document.value).map_err(|error| Fault::refused(&document.name, &error))?;
     let limits = Limits::default();
     let compiled = compile::compile(&graph, catalogue.as_ref(), &limits);
+    let files = Files {
+        graph: input::name(&arguments.subject.graph),
+        input: invocation.name,
+    };
     let Some(plan) = compiled.plan else {
         // Standard output is for the run alone.
-        Output::refuse(&compiled.issues);
+        Output::refuse(&compiled.issues, &files);
         return Ok(Answer::No);
     };
     let plan = Plan::load(plan).map_err(|error| Fault::new(error.to_string()))?;
@@ -44,24 +48,25 @@ pub(super) fn simulate(arguments: &Simulate, output: &mut Output) -> Result<Answ
             message,
         }) => {
             let place = Location::Input { path: pointer };
-            Output::refuse(&[Issue::new(code, place, message)]);
+            Output::refuse(&[Issue::new(code, place, message)], &files);
             Ok(Answer::No)
         }
         Err(Refused::Fixtures(errors)) => {
-            for error in &errors {
-                let place = error.pointer.as_deref().unwrap_or_default();
-                Output::fault(&plain(&format!(
-                    "{}: node {}{}{place}: {}",
-                    document.name,
-                    error.node_id,
-                    if place.is_empty() { "" } else { " at " },
-                    error.reason
-                )));
-            }
+            Output::faults(errors.iter().map(|error| unfit(&document.name, error)));
             Ok(Answer::No)
         }
         Err(refused @ Refused::Broken(_)) => Err(Fault::new(refused.to_string())),
     }
+}
+
+/// A fixture that does not fit, in one line.
+fn unfit(file: &str, error: &FixtureError) -> String {
+    let place = match error.pointer.as_deref() {
+        None | Some("") => String::new(),
+        Some(pointer) => format!(" at {}", name(pointer)),
+    };
+    let (node, reason) = (name(error.node_id.as_str()), message(&error.reason));
+    plain(&format!("{file}: node {node}{place}: {reason}"))
 }
 
 fn answer(
@@ -99,7 +104,7 @@ fn answer(
 /// An event in one line: what happened, where, and how.
 fn told(event: &Event) -> String {
     let payload = event.payload_value();
-    let text = |name: &str| payload.get(name).and_then(Value::as_str).map(str::to_owned);
+    let text = |name: &str| payload.get(name).and_then(Value::as_str).map(message);
     let attempt = payload.get("attempt").and_then(Value::as_u64);
     let parts = [
         Some(format!("{:<24}", event.payload.type_name())),

@@ -7,6 +7,7 @@
     reason = "what helps a test may stop it"
 )]
 
+mod hostile;
 mod served;
 
 use std::io::Write;
@@ -104,7 +105,11 @@ fn what_cannot_be_read_is_exit_2_and_names_the_place() {
         ("words.json", b"{\n \"a\": nope}", ":2:8: "),
         ("cut.json", b"{\"nodes\": [", "(json.syntax)"),
         ("more.json", b"{} {}", "(json.syntax)"),
-        ("latin.json", b"{\"a\": \"\xe9\"}", "not UTF-8 at line 1"),
+        (
+            "latin.json",
+            b"{\"a\": \"\xe9\"}",
+            ":1:8: the text is not UTF-8 (",
+        ),
         (
             "twice.json",
             b"{\"nodes\": [], \"nodes\": []}",
@@ -211,7 +216,7 @@ fn dry_run_judges_the_sample_input_and_the_catalogue() {
     );
     let output = sluicegate(&["dry-run", text(&graph), "--input", text(&misfit)], b"");
     assert_eq!(output.status.code(), Some(1));
-    assert!(stdout(&output).contains("error input.invalid in the input at /amount: "));
+    assert!(stdout(&output).contains("misfit.json: error input.invalid in the input at /amount: "));
     let catalogue = files.write("catalogue.json", r#"{"agents": [], "actions": []}"#);
     let output = sluicegate(
         &[
@@ -355,14 +360,24 @@ fn a_simulation_that_cannot_start_is_exit_1_and_names_the_place() {
         r#"{"nodes": {"ghost": {"simulatedDurationMs": 1}}}"#,
     );
     for (graph, input, fixtures, place) in [
-        (&cycle, &input, &none, "error graph.cycle in node big"),
+        (
+            &cycle,
+            &input,
+            &none,
+            "cycle.json: error graph.cycle in node big",
+        ),
         (
             &graph,
             &misfit,
             &none,
-            "WORKFLOW_INPUT_INVALID in the input at /amount",
+            "misfit.json: error WORKFLOW_INPUT_INVALID in the input at /amount",
         ),
-        (&graph, &input, &unfit, "unfit.json: node ghost"),
+        (
+            &graph,
+            &input,
+            &unfit,
+            "unfit.json: node ghost at /nodes/ghost: the graph has no such node",
+        ),
     ] {
         let output = sluicegate(
             &[
