@@ -188,7 +188,7 @@ fn a_place_and_a_name_are_told_once() {
     // A graph with faults has no order, so there is no line for it.
     let output = sluicegate(&["dry-run", "-"], br#"{"schemaVersion":1}"#);
     assert!(
-        stdout(&output).starts_with("standard input: error graph."),
+        stdout(&output).starts_with("standard input: warning catalogue.absent "),
         "{output:?}"
     );
 }
