@@ -2,6 +2,7 @@
 //! wrong one names itself, its value and what is accepted.
 
 use std::fmt;
+use std::io::Read;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -23,13 +24,13 @@ pub struct Arguments {
     #[arg(long)]
     demo: bool,
     /// How many runs are worked on at once [default: 16]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     workers: Option<String>,
     /// How long a worker's lease lasts [default: 30000]
-    #[arg(long, value_name = "MILLISECONDS")]
+    #[arg(long, value_name = "MILLISECONDS", allow_negative_numbers = true)]
     lease_ms: Option<String>,
     /// How often a lease is renewed [default: 10000]
-    #[arg(long, value_name = "MILLISECONDS")]
+    #[arg(long, value_name = "MILLISECONDS", allow_negative_numbers = true)]
     renew_ms: Option<String>,
     /// What is logged: off, error, warn, info, debug [default: info]
     #[arg(long, value_name = "LEVEL")]
@@ -60,6 +61,29 @@ pub struct Settings {
     pub log: tracing::level_filters::LevelFilter,
 }
 
+/// The flags of what speaks with a server.
+#[derive(Debug, Default, clap::Args)]
+pub struct RemoteArguments {
+    /// The server's address, also SLUICEGATE_SERVER [default: http://127.0.0.1:7420]
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// The API key, also SLUICEGATE_API_KEY
+    #[arg(long, value_name = "KEY")]
+    api_key: Option<String>,
+    /// The settings file [default: sluicegate.toml, where there is one]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// Which server is spoken with, and by which key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Remote {
+    /// The address without a slash at its end.
+    pub server: String,
+    /// The key, where one was given.
+    pub api_key: Option<String>,
+}
+
 /// Why a setting does not stand.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WrongSetting {
@@ -73,6 +97,24 @@ pub enum WrongSetting {
         /// What it takes.
         accepts: &'static str,
     },
+    /// A value is not accepted and may hold a secret: it is not repeated.
+    #[error("{name}: this value is not accepted (nothing was sent); it takes {accepts}")]
+    Secret {
+        /// The flag, variable or key.
+        name: String,
+        /// What it takes.
+        accepts: &'static str,
+    },
+    /// A lease would end before it is renewed (W5).
+    #[error(
+        "renew-ms {renew} is not less than lease-ms {lease}: a lease is renewed before it ends"
+    )]
+    Lease {
+        /// Its length in milliseconds.
+        lease: u64,
+        /// How often it is renewed, and whether that is the default.
+        renew: String,
+    },
     /// The settings file cannot be read.
     #[error("{file}: {reason}")]
     File {
@@ -84,9 +126,12 @@ pub enum WrongSetting {
 }
 
 /// The names of all settings; a flag, a variable and a key of the file each.
-const NAMES: [&str; 8] = [
-    "listen", "data", "web", "demo", "workers", "lease-ms", "renew-ms", "log",
+const NAMES: [&str; 10] = [
+    "listen", "data", "web", "demo", "workers", "lease-ms", "renew-ms", "log", "server", "api-key",
 ];
+
+/// The longest settings file, in bytes.
+const LONGEST_FILE: u64 = 1_048_576;
 
 /// What a setting was given, and through what.
 struct Given {
@@ -111,14 +156,7 @@ impl Settings {
         arguments: &Arguments,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, WrongSetting> {
-        let (file_name, file) = read_file(arguments.config.as_deref())?;
-        let sources = Sources {
-            flags: arguments.given(),
-            environment,
-            file,
-            file_name,
-        };
-        sources.known()?;
+        let sources = Sources::open(arguments.config.as_deref(), arguments.given(), environment)?;
         let settings = Self {
             listen: sources
                 .read(
@@ -161,10 +199,11 @@ impl Settings {
                 .unwrap_or(tracing::level_filters::LevelFilter::INFO),
         };
         if settings.renew >= settings.lease {
-            return Err(WrongSetting::Value {
-                name: "renew-ms".to_owned(),
-                value: settings.renew.0.to_string(),
-                accepts: "less than lease-ms",
+            let default = sources.given("renew-ms").is_none();
+            let default = if default { " (its default)" } else { "" };
+            return Err(WrongSetting::Lease {
+                lease: settings.lease.0,
+                renew: format!("{}{default}", settings.renew.0),
             });
         }
         Ok(settings)
@@ -173,8 +212,7 @@ impl Settings {
 
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A JSON string is a basic string of TOML.
-        let text = |path: &Path| serde_json::Value::from(path.display().to_string()).to_string();
+        let text = |path: &Path| basic_string(&path.display().to_string());
         writeln!(f, "listen = \"{}\"", self.listen)?;
         writeln!(f, "data = {}", text(&self.data))?;
         if let Some(web) = &self.web {
@@ -188,7 +226,102 @@ impl fmt::Display for Settings {
     }
 }
 
+impl Remote {
+    /// The server and the key in force.
+    ///
+    /// # Errors
+    /// The first setting that is wrong; what may hold a secret is not repeated.
+    pub fn resolve(
+        arguments: &RemoteArguments,
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, WrongSetting> {
+        let texts = [
+            ("server", &arguments.server),
+            ("api-key", &arguments.api_key),
+        ];
+        let flags = texts
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.clone()?)));
+        let sources = Sources::open(arguments.config.as_deref(), flags.collect(), environment)?;
+        let secret = |wrong| match wrong {
+            WrongSetting::Value { name, accepts, .. } => WrongSetting::Secret { name, accepts },
+            other => other,
+        };
+        let server = sources.read(
+            "server",
+            "an address such as http://127.0.0.1:7420, without a user name or password",
+            address,
+        );
+        let api_key = sources.read(
+            "api-key",
+            "a key such as sgk_…, without spaces or line breaks",
+            |v| {
+                let whole = !v.is_empty() && v.bytes().all(|b| b.is_ascii_graphic());
+                whole.then(|| v.to_owned())
+            },
+        );
+        Ok(Self {
+            server: server
+                .map_err(|wrong| match wrong {
+                    // Where there is no @ there is no password.
+                    WrongSetting::Value { ref value, .. } if !value.contains('@') => wrong,
+                    other => secret(other),
+                })?
+                .unwrap_or_else(|| "http://127.0.0.1:7420".to_owned()),
+            api_key: api_key.map_err(secret)?,
+        })
+    }
+}
+
+impl fmt::Display for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "server = {}", basic_string(&self.server))?;
+        match &self.api_key {
+            // A comment, so that what is printed reads back without a wrong key.
+            Some(_) => write!(f, "\n# api-key is set and not shown"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// An `http` address of a host without user, query or fragment.
+fn address(value: &str) -> Option<String> {
+    let uri: ureq::http::Uri = value.parse().ok()?;
+    let authority = uri.authority()?;
+    let host = authority.host();
+    let port = authority.as_str().strip_prefix(host)?;
+    let well = uri.scheme_str() == Some("http")
+        && !host.is_empty()
+        && (port.is_empty() || authority.port_u16().is_some())
+        && uri.query().is_none()
+        && !value.contains('#');
+    well.then(|| value.trim_end_matches('/').to_owned())
+}
+
+/// A basic string of TOML: a JSON string in which what steers a terminal is escaped too.
+fn basic_string(text: &str) -> String {
+    let json = serde_json::Value::from(text).to_string();
+    let mut shown = String::with_capacity(json.len());
+    for c in json.chars() {
+        if crate::cli::steers(c) {
+            shown.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
 impl Arguments {
+    /// Where what these settings do not hold is read from.
+    #[must_use]
+    pub fn remote(&self) -> RemoteArguments {
+        RemoteArguments {
+            config: self.config.clone(),
+            ..RemoteArguments::default()
+        }
+    }
+
     fn given(&self) -> Vec<(&'static str, String)> {
         let texts = [
             ("listen", &self.listen),
@@ -208,7 +341,25 @@ impl Arguments {
     }
 }
 
-impl Sources<'_> {
+impl<'a> Sources<'a> {
+    /// Flags, environment and the settings file, whose keys are all known.
+    fn open(
+        config: Option<&Path>,
+        flags: Vec<(&'static str, String)>,
+        environment: &'a dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, WrongSetting> {
+        let variable = environment("SLUICEGATE_CONFIG").map(PathBuf::from);
+        let (file_name, file) = read_file(config.or(variable.as_deref()))?;
+        let sources = Self {
+            flags,
+            environment,
+            file,
+            file_name,
+        };
+        sources.known()?;
+        Ok(sources)
+    }
+
     /// The value in force and where it comes from.
     fn given(&self, name: &str) -> Option<Given> {
         if let Some((_, value)) = self.flags.iter().find(|(flag, _)| *flag == name) {
@@ -265,13 +416,13 @@ impl Sources<'_> {
 fn read_file(named: Option<&Path>) -> Result<(String, toml::Table), WrongSetting> {
     let path = named.unwrap_or(Path::new("sluicegate.toml"));
     let file = path.display().to_string();
-    let text = match std::fs::read_to_string(path) {
+    let text = match contents(path) {
         Ok(text) => text,
         Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
             return Ok((file, toml::Table::new()));
         }
         Err(error) => {
-            let reason = error.to_string();
+            let reason = os_reason(&error);
             return Err(WrongSetting::File { file, reason });
         }
     };
@@ -285,6 +436,51 @@ fn read_file(named: Option<&Path>) -> Result<(String, toml::Table), WrongSetting
                 .map_or(1, |before| 1 + before.matches('\n').count());
             let reason = format!("line {line}: {}", error.message());
             Err(WrongSetting::File { file, reason })
+        }
+    }
+}
+
+/// The text of a settings file. A pipe or a device may never end, so it is not opened.
+fn contents(path: &Path) -> std::io::Result<String> {
+    let kind = std::fs::metadata(path)?;
+    if kind.is_dir() {
+        return Err(std::io::ErrorKind::IsADirectory.into());
+    }
+    if !kind.is_file() {
+        return Err(std::io::Error::other("this is not a regular file"));
+    }
+    let mut text = String::new();
+    let file = std::fs::File::open(path)?;
+    file.take(LONGEST_FILE + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST_FILE {
+        let reason = format!("this is longer than {LONGEST_FILE} bytes; no settings are");
+        return Err(std::io::Error::other(reason));
+    }
+    Ok(text)
+}
+
+/// Why the system refused something, in words and without its number.
+pub(crate) fn os_reason(error: &std::io::Error) -> String {
+    use std::io::ErrorKind;
+    match error.kind() {
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::PermissionDenied => "this may not be read or written".to_owned(),
+        ErrorKind::IsADirectory => "this is a folder; a file is needed".to_owned(),
+        ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
+            "a part of this path is a file where a folder is needed".to_owned()
+        }
+        ErrorKind::InvalidFilename => "this name is too long".to_owned(),
+        ErrorKind::InvalidData => "this is not UTF-8".to_owned(),
+        ErrorKind::StorageFull => "there is no space left".to_owned(),
+        ErrorKind::ReadOnlyFilesystem => "this file system can only be read".to_owned(),
+        ErrorKind::ConnectionRefused => "nothing listens there".to_owned(),
+        ErrorKind::TimedOut => "it took too long".to_owned(),
+        _ => {
+            let said = error.to_string();
+            said.split(" (os error")
+                .next()
+                .unwrap_or_default()
+                .to_owned()
         }
     }
 }
@@ -375,7 +571,8 @@ mod tests {
         let wrong = resolve(Arguments::default(), &[], "lease-ms = 5000").unwrap_err();
         assert_eq!(
             wrong,
-            "renew-ms: \"10000\" is not accepted; it takes less than lease-ms"
+            "renew-ms 10000 (its default) is not less than lease-ms 5000: a lease is renewed \
+             before it ends"
         );
     }
 

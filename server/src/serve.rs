@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use crate::actions::{NotRegistered, Registry};
 use crate::auth::{self, permission};
 use crate::clock::Clock;
-use crate::config::Settings;
+use crate::config::{Settings, os_reason};
 use crate::demo;
 use crate::engine::{Engine, Parts};
 use crate::http::{self, Server, Web};
@@ -55,8 +55,10 @@ pub struct Listening {
 /// # Errors
 /// [`NoStart`]: nothing runs.
 pub async fn start(settings: &Settings) -> Result<Listening, NoStart> {
-    let web = Web::find(settings.web.as_deref()).map_err(NoStart)?;
-    let folder = Folder::hold(&settings.data).map_err(no_start)?;
+    let web =
+        Web::find(settings.web.as_deref()).map_err(|reason| NoStart(format!("--web: {reason}")))?;
+    let folder =
+        Folder::hold(&settings.data).map_err(|fault| NoStart(format!("--data: {fault}")))?;
     let keys = Keys::open(&folder.keys()).map_err(no_start)?;
     let listener = TcpListener::bind(settings.listen)
         .await
@@ -153,7 +155,7 @@ fn unbound(settings: &Settings, error: &std::io::Error) -> String {
             "the port of {listen} is in use; stop what listens there or choose another with \
              --listen"
         ),
-        _ => format!("{listen} cannot be listened on: {error}"),
+        _ => format!("{listen} cannot be listened on: {}", os_reason(error)),
     }
 }
 

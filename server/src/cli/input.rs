@@ -110,9 +110,8 @@ fn is_dash(path: &Path) -> bool {
 
 fn reason(path: &Path, error: &std::io::Error) -> String {
     match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
         std::io::ErrorKind::PermissionDenied => "this file may not be read".to_owned(),
         _ if path.is_dir() => "this is a folder; a file is needed".to_owned(),
-        _ => error.to_string(),
+        _ => crate::config::os_reason(error),
     }
 }

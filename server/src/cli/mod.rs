@@ -19,6 +19,7 @@ use clap::{Args, Parser, Subcommand};
 
 use fault::Fault;
 use output::Output;
+pub(crate) use output::steers;
 
 /// A visual builder and durable engine for workflows of agents, decisions and actions.
 #[derive(Debug, Parser)]
@@ -114,22 +115,8 @@ struct Run {
     /// Print one JSON object for programs
     #[arg(long)]
     json: bool,
-    /// The server's address
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "SLUICEGATE_SERVER",
-        default_value = "http://127.0.0.1:7420"
-    )]
-    server: String,
-    /// The API key
-    #[arg(
-        long,
-        value_name = "KEY",
-        env = "SLUICEGATE_API_KEY",
-        hide_env_values = true
-    )]
-    api_key: Option<String>,
+    #[command(flatten)]
+    remote: crate::config::RemoteArguments,
 }
 
 /// The answer of a command that has one.

@@ -117,7 +117,10 @@ impl Output {
                 self.closed = true;
                 Ok(())
             }
-            Err(error) => Err(Fault::new(format!("standard output: {error}"))),
+            Err(error) => Err(Fault::new(format!(
+                "standard output: {}",
+                crate::config::os_reason(&error)
+            ))),
             Ok(()) => Ok(()),
         }
     }

@@ -9,6 +9,8 @@ use sluicegate_core::ids::RunId;
 use sluicegate_core::run::{Failure, RunStatus};
 use sluicegate_core::value::{self, Value};
 
+use crate::config::{Remote, os_reason};
+
 use super::fault::Fault;
 use super::output::{Output, message, name, plain};
 use super::{Answer, Run, input};
@@ -17,8 +19,10 @@ use super::{Answer, Run, input};
 const WAIT_MS: u64 = 25_000;
 
 pub(super) fn run(arguments: &Run, output: &mut Output) -> Result<Answer, Fault> {
+    let remote = Remote::resolve(&arguments.remote, &super::serve::environment)
+        .map_err(|error| Fault::new(message(&error.to_string())))?;
+    let client = Client::new(&remote)?;
     let document = input::read(&arguments.input)?;
-    let client = Client::new(arguments)?;
     let key = match &arguments.idempotency_key {
         Some(key) => key.clone(),
         None => {
@@ -118,19 +122,12 @@ struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    fn new(arguments: &'a Run) -> Result<Self, Fault> {
-        let Some(api_key) = &arguments.api_key else {
+    fn new(remote: &'a Remote) -> Result<Self, Fault> {
+        let Some(api_key) = &remote.api_key else {
             return Err(Fault::new(
-                "an API key is needed: --api-key or SLUICEGATE_API_KEY",
+                "an API key is needed: --api-key, SLUICEGATE_API_KEY or api-key in sluicegate.toml",
             ));
         };
-        let server = arguments.server.trim_end_matches('/');
-        if !server.starts_with("http://") {
-            return Err(Fault::new(format!(
-                "--server: {server:?} is not accepted; it takes an address such as \
-                 http://127.0.0.1:7420"
-            )));
-        }
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .timeout_connect(Some(std::time::Duration::from_secs(10)))
@@ -138,7 +135,7 @@ impl<'a> Client<'a> {
             .build();
         Ok(Self {
             agent: config.into(),
-            server,
+            server: &remote.server,
             authorization: format!("Bearer {api_key}"),
         })
     }
@@ -180,8 +177,13 @@ impl<'a> Client<'a> {
         &self,
         sent: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
     ) -> Result<T, Fault> {
-        let unreachable =
-            |error: ureq::Error| Fault::new(format!("{} did not answer: {error}", self.server));
+        let unreachable = |error: ureq::Error| {
+            let reason = match error {
+                ureq::Error::Io(error) => os_reason(&error),
+                other => message(&other.to_string()),
+            };
+            Fault::new(format!("{} did not answer: {reason}", self.server))
+        };
         let mut response = sent.map_err(unreachable)?;
         let status = response.status();
         let body = response.body_mut().read_to_string().map_err(unreachable)?;

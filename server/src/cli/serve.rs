@@ -4,13 +4,16 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::Answer;
 use super::fault::Fault;
-use super::output::Output;
-use crate::config::{Arguments, Settings};
+use super::output::{Output, message};
+use crate::config::{Arguments, Remote, Settings};
 use crate::serve;
 
 pub(super) fn config(arguments: &Arguments, output: &mut Output) -> Result<Answer, Fault> {
     let settings = settings(arguments)?;
+    let remote = Remote::resolve(&arguments.remote(), &environment)
+        .map_err(|error| Fault::new(message(&error.to_string())))?;
     output.line(settings.to_string())?;
+    output.line(remote.to_string())?;
     Ok(Answer::Yes)
 }
 
@@ -59,7 +62,11 @@ async fn served(settings: &Settings, output: &mut Output) -> Result<Answer, Faul
 }
 
 fn settings(arguments: &Arguments) -> Result<Settings, Fault> {
-    let environment =
-        |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
-    Settings::resolve(arguments, &environment).map_err(|error| Fault::new(error.to_string()))
+    Settings::resolve(arguments, &environment)
+        .map_err(|error| Fault::new(message(&error.to_string())))
+}
+
+/// A variable of the environment.
+pub(super) fn environment(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }

@@ -192,3 +192,126 @@ fn a_place_and_a_name_are_told_once() {
         "{output:?}"
     );
 }
+
+#[test]
+fn run_takes_its_server_and_key_from_the_environment_and_the_file() {
+    let files = Files::new();
+    let settings = files.write(
+        "settings.toml",
+        "server = \"http://127.0.0.1:1\"\napi-key = \"sgk_file\"\n",
+    );
+    // Nothing listens on port 1 of this machine.
+    let run = [
+        "run",
+        "a",
+        "--input",
+        "-",
+        "--idempotency-key",
+        "k",
+        "--config",
+        text(&settings),
+    ];
+    let output = sluicegate(&run, b"{}");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        message(&output),
+        "http://127.0.0.1:1 did not answer: nothing listens there"
+    );
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_sluicegate"))
+        .arg("config")
+        .env("SLUICEGATE_CONFIG", text(&settings))
+        .output()
+        .unwrap();
+    assert!(
+        stdout(&output)
+            .ends_with("server = \"http://127.0.0.1:1\"\n# api-key is set and not shown\n"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn a_wrong_server_or_key_is_named_before_anything_is_sent_and_tells_no_secret() {
+    for (server, key, place) in [
+        ("http://127.0.0.1:1", "a\nb", "--api-key: this value"),
+        ("http://127.0.0.1:1", "", "--api-key: this value"),
+        ("http://me:pass@127.0.0.1:1", "k", "--server: this value"),
+        ("ftp://me:pass@h", "k", "--server: this value"),
+        ("http://h:99999", "k", "--server: \"http://h:99999\" is not"),
+        ("http://", "k", "--server: \"http://\" is not accepted"),
+        ("https://h", "k", "--server: \"https://h\" is not accepted"),
+        ("http://h?a=b", "k", "--server: "),
+    ] {
+        let output = run_at(server, key);
+        assert_eq!(output.status.code(), Some(2), "{server}");
+        let shown = message(&output);
+        assert!(shown.starts_with(place), "{shown}");
+        assert!(
+            !shown.contains("pass@") && !shown.contains("me:"),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
+fn a_settings_file_that_never_ends_or_is_too_long_is_refused() {
+    let files = Files::new();
+    let long = files.write("long.toml", vec![b'\n'; 1_048_577]);
+    let folder = text(files.0.path());
+    let below = format!("{}/below", text(&long));
+    for (file, reason) in [
+        ("/dev/zero", "this is not a regular file"),
+        (
+            text(&long),
+            "this is longer than 1048576 bytes; no settings are",
+        ),
+        (folder, "this is a folder; a file is needed"),
+        (
+            &below,
+            "a part of this path is a file where a folder is needed",
+        ),
+    ] {
+        let output = sluicegate(&["config", "--config", file], b"");
+        assert_eq!(output.status.code(), Some(2), "{file}");
+        assert!(message(&output).ends_with(reason), "{output:?}");
+    }
+}
+
+#[test]
+fn a_setting_that_does_not_stand_says_what_is_accepted_and_names_its_flag() {
+    let files = Files::new();
+    let file = files.write("file", "");
+    let below = format!("{}/below", text(&file));
+    for (arguments, place) in [
+        (
+            ["config", "--workers", "-1"],
+            "--workers: \"-1\" is not accepted; it takes a number from 1 to 1000",
+        ),
+        (
+            ["config", "--lease-ms", "5000"],
+            "renew-ms 10000 (its default) is not less than lease-ms 5000",
+        ),
+        (["serve", "--web", &below], "--web: "),
+        (["serve", "--data", &below], "--data: "),
+        (["serve", "--data", text(&file)], "--data: "),
+    ] {
+        let output = sluicegate(&arguments, b"");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let shown = message(&output);
+        assert!(shown.starts_with(place), "{shown}");
+        assert!(!shown.contains("os error"), "{shown}");
+    }
+}
+
+#[test]
+fn config_prints_what_reads_back() {
+    let files = Files::new();
+    let data = "a\u{7f}b\u{202e}c\u{85}d\te\"f\\";
+    let first = sluicegate(&["config", "--data", data], b"");
+    assert_eq!(first.status.code(), Some(0), "{first:?}");
+    assert!(!steers(stdout(&first)), "{first:?}");
+    let printed = files.write("printed.toml", &first.stdout);
+    let again = sluicegate(&["config", "--config", text(&printed)], b"");
+    assert_eq!(first.stdout, again.stdout, "{again:?}");
+    let read: toml::Table = stdout(&first).parse().unwrap();
+    assert_eq!(read["data"].as_str(), Some(data));
+}

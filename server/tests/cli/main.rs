@@ -48,6 +48,7 @@ fn sluicegate(arguments: &[&str], standard_input: &[u8]) -> Output {
         .args(arguments)
         .env_remove("SLUICEGATE_SERVER")
         .env_remove("SLUICEGATE_API_KEY")
+        .env_remove("SLUICEGATE_CONFIG")
         .env("RUST_BACKTRACE", "1")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -18,7 +18,7 @@ pub enum FolderFault {
     #[error("the data folder {0} is held by another process")]
     Held(PathBuf),
     /// It cannot be made or written.
-    #[error("the data folder {path}: {error}")]
+    #[error("the data folder {path}: {reason}", reason = crate::config::os_reason(error))]
     Unusable {
         /// Which.
         path: PathBuf,
