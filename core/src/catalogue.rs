@@ -2,6 +2,8 @@
 //! checks and the npm package know them (seed A "Required agent and action capabilities";
 //! wire-format.md §11 `catalogue`; api.md "Catalogue").
 
+mod read;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{ActionId, AgentId, Permission};

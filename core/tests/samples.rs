@@ -65,7 +65,7 @@ fn catalogue() -> Catalogue {
         })
         .collect();
     let actions = read(&folder().join("actions.json"));
-    serde_json::from_value(json!({"agents": agents, "actions": actions})).unwrap()
+    Catalogue::read(&json!({"agents": agents, "actions": actions})).unwrap()
 }
 
 fn plan(key: &str) -> Document {

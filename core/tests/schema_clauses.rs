@@ -234,3 +234,113 @@ fn s6_examples_fit() {
         assert!(built_in(id).unwrap().example().is_some(), "{id}");
     }
 }
+
+/// Work that is bounded must stay far below this, on a slow machine too.
+fn briefly<T>(work: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let made = work();
+    let taken = start.elapsed();
+    assert!(taken < Duration::from_secs(10), "{taken:?}");
+    made
+}
+
+#[test]
+fn g4_failures_are_weighed_before_they_are_made() {
+    let names: Vec<_> = (0..1_500).map(|i| format!("n{i}")).collect();
+    let closed = json!({"additionalProperties": false});
+    let long = "x".repeat(60_000);
+    let many = |text: &str| json!(vec![json!(text); 16_000]);
+    let pairs = [
+        // Every item lacks every name.
+        (
+            json!({"items": {"required": names}}),
+            json!(vec![json!({}); 16_000]),
+        ),
+        // Every error repeats the list.
+        (
+            json!({"items": {"enum": (0..1_000).map(|i| json!([i])).collect::<Vec<_>>()}}),
+            many(""),
+        ),
+        // Every error lists all names.
+        (
+            json!({"allOf": vec![closed; 500]}),
+            Value::Object((0..10_000).map(|i| (format!("{i}"), json!(0))).collect()),
+        ),
+        // Every error repeats the way.
+        (
+            json!({"additionalProperties": {"allOf": vec![json!({"type": "null"}); 400]}}),
+            json!({long.as_str(): 1}),
+        ),
+        // Alternatives carry the failures of their branches.
+        (
+            json!({"anyOf": [{"items": {"allOf": vec![json!({"minimum": 5}); 400]}}]}),
+            json!(vec![0; 16_000]),
+        ),
+    ];
+    for (schema, value) in pairs {
+        let schema = accept(&schema);
+        let failures = briefly(|| schema.validate(&value));
+        assert!(matches!(failures.len(), 1..=1_000), "{}", failures.len());
+        assert!(briefly(|| schema.first_failure(&value)).is_some());
+        assert!(!schema.is_valid(&value));
+    }
+}
+
+#[test]
+fn g4_at_most_a_thousand_failures_are_listed() {
+    let schema = accept(&json!({"items": {"type": "string"}}));
+    let failures = schema.validate(&json!(vec![0; 5_000]));
+    assert_eq!(failures.len(), 1_000);
+    assert_eq!(failures.first().unwrap().path, "/0");
+    let few = json!(["a", 1, 2]);
+    assert_eq!(schema.validate(&few).len(), 2);
+    assert_eq!(
+        schema.first_failure(&few),
+        schema.validate(&few).into_iter().next()
+    );
+    assert_eq!(schema.first_failure(&json!(["a"])), None);
+}
+
+#[test]
+fn g4_messages_quote_no_more_than_eighty_characters() {
+    let long = "ä".repeat(500);
+    let schema = accept(
+        &json!({"required": [long], "properties": {"p": {"pattern": long}},
+        "additionalProperties": false}),
+    );
+    let failures = schema.validate(&json!({"p": "x", format!("{long}!"): 1}));
+    assert_eq!(failures.len(), 3);
+    for failure in failures {
+        assert!(failure.message.chars().count() < 130, "{}", failure.message);
+        assert!(failure.message.contains("ää\"…"), "{}", failure.message);
+    }
+    let faults = Schema::accept(&json!({ "x".repeat(9_000): 1 })).unwrap_err();
+    assert!(faults.first().unwrap().message.len() < 150);
+}
+
+#[test]
+fn s3_a_pattern_with_a_large_program_is_refused() {
+    for pattern in ["[ab]*a[ab]{6000}1", "(a{100}){100}", "(x?){3000}"] {
+        let faults = Schema::accept(&json!({"pattern": pattern})).unwrap_err();
+        let codes: Vec<_> = faults.iter().map(|fault| fault.code).collect();
+        assert_eq!(codes, [Code::SchemaPatternUnsupported], "{pattern}");
+    }
+    for (pattern, text) in [
+        ("^c-[0-9]{1,9}$", "c-12"),
+        ("^[a-z0-9][a-z0-9_-]{1,128}$", "ab-c"),
+        (r"^[\w.+-]+@[\w-]+(\.[\w-]+)+$", "a.b@c.example"),
+        (
+            r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$",
+            "2026-01-31T10:11:12Z",
+        ),
+        (r"^\p{Lu}\p{L}*$", "Ärger"),
+        ("^[^@\\s]{1,64}$", "ä"),
+    ] {
+        let schema = accept(&json!({ "pattern": pattern }));
+        assert!(schema.is_valid(&json!(text)), "{pattern}");
+    }
+    // The largest program that is let in, on the largest text.
+    let text = json!("ab".repeat(32_000));
+    let schema = accept(&json!({"pattern": "[ab]*a[ab]{800}1"}));
+    assert!(!briefly(|| schema.is_valid(&text)));
+}

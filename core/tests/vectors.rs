@@ -91,7 +91,7 @@ fn call(function: &str, given: &[Value]) -> Result<Value, Thrown> {
             &Limits::default()
         )),
         ("check", [graph, listed]) => {
-            let listed = catalogue(listed)?;
+            let listed = Catalogue::read(listed)?;
             json!(validate::check(
                 &Graph::read(graph)?,
                 Some(&listed),
@@ -99,16 +99,11 @@ fn call(function: &str, given: &[Value]) -> Result<Value, Thrown> {
             ))
         }
         ("compile", [graph]) => compiled(graph, None)?,
-        ("compile", [graph, listed]) => compiled(graph, Some(&catalogue(listed)?))?,
+        ("compile", [graph, listed]) => compiled(graph, Some(&Catalogue::read(listed)?))?,
         ("dryRun", [request]) => dry_run(&Place::root(request))?,
         ("simulate", [request]) => simulate(&Place::root(request))?,
         _ => panic!("no function {function} of {} arguments", given.len()),
     })
-}
-
-fn catalogue(listed: &Value) -> Result<Catalogue, Thrown> {
-    let wrong = |_| Thrown(Code::JsonWrongType, None);
-    Catalogue::deserialize(listed).map_err(wrong)
 }
 
 fn compiled(graph: &Value, catalogue: Option<&Catalogue>) -> Result<Value, Thrown> {
@@ -121,7 +116,7 @@ fn dry_run(request: &Place<'_>) -> Result<Value, Thrown> {
     let graph = Graph::read_at(&request.required("graph")?)?;
     let input = request.optional("input").map(|place| place.value());
     let listed = request.optional("catalogue");
-    let listed = listed.map(|place| catalogue(place.value())).transpose()?;
+    let listed = listed.map(|place| Catalogue::read_at(&place)).transpose()?;
     let held = request.optional("permissions");
     let held: Option<Vec<_>> = held.map(|place| Vec::deserialize(place.value()).unwrap());
     request.done()?;
@@ -136,7 +131,7 @@ fn simulate(request: &Place<'_>) -> Result<Value, Thrown> {
     let input = Arc::new(request.required("input")?.value().clone());
     let fixtures = Fixtures::read_at(&request.required("fixtures")?)?;
     let listed = request.optional("catalogue");
-    let listed = listed.map(|place| catalogue(place.value())).transpose()?;
+    let listed = listed.map(|place| Catalogue::read_at(&place)).transpose()?;
     request.done()?;
     let limits = Limits::default();
     let plan = compile::compile(&graph, listed.as_ref(), &limits).plan;

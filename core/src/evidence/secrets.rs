@@ -7,7 +7,10 @@ use std::{
     sync::OnceLock,
 };
 
-use super::{credentials, occurrences::Occurrences};
+use super::{
+    credentials,
+    occurrences::{Occurrences, find_long},
+};
 use crate::{
     schema::Schema,
     value::{Map, Pointer, Value, canonical},
@@ -20,11 +23,28 @@ pub const MARK: &str = "***";
 /// any more.
 const ESCAPES: usize = 3;
 
+/// Bytes of the longest secret that is searched together with others.
+const SHORT: usize = 4 << 10;
+
+/// Bytes that all short secrets of a run may have, and all longer ones; they bound the memory and
+/// the time of a search. A run with more shows no text at all.
+const ALL_SHORT: usize = 128 << 10;
+const ALL_LONG: usize = 8 << 20;
+
+/// Bytes of the longest escaped form that is looked for: no envelope has so long a text.
+const LONGEST_ESCAPED: usize = 128 << 10;
+
 /// The values that a run must not show (S5): everything found at `writeOnly` places so far.
 /// The same values learnt in any order hide the same things.
 #[derive(Clone, Default)]
 pub struct Secrets {
-    texts: BTreeSet<String>,
+    short: BTreeSet<String>,
+    long: BTreeSet<String>,
+    /// Bytes in `short` and in `long`.
+    short_bytes: usize,
+    long_bytes: usize,
+    /// There were too many: every text is hidden, and none is kept.
+    too_many: bool,
     /// Secret numbers by their bits; normalised numbers that are equal have equal bits.
     numbers: BTreeSet<u64>,
     search: OnceLock<Occurrences>,
@@ -34,7 +54,7 @@ pub struct Secrets {
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Secrets")
-            .field("texts", &self.texts.len())
+            .field("texts", &(self.short.len() + self.long.len()))
             .field("numbers", &self.numbers.len())
             .finish_non_exhaustive()
     }
@@ -42,7 +62,10 @@ impl fmt::Debug for Secrets {
 
 impl PartialEq for Secrets {
     fn eq(&self, other: &Self) -> bool {
-        self.texts == other.texts && self.numbers == other.numbers
+        self.short == other.short
+            && self.long == other.long
+            && self.too_many == other.too_many
+            && self.numbers == other.numbers
     }
 }
 
@@ -62,46 +85,65 @@ impl Secrets {
 
     /// Adds one value that is secret as a whole.
     pub(super) fn learn_value(&mut self, secret: &Value) {
-        self.search = OnceLock::new();
-        self.add(secret);
-    }
-
-    fn add(&mut self, secret: &Value) {
         match secret {
             Value::Null | Value::Bool(_) => {}
             Value::Number(number) => self.numbers.extend(number.as_f64().map(bits)),
             Value::String(text) => self.add_text(text),
-            Value::Array(items) => items.iter().for_each(|item| self.add(item)),
-            Value::Object(members) => members.values().for_each(|member| self.add(member)),
+            Value::Array(items) => items.iter().for_each(|item| self.learn_value(item)),
+            Value::Object(members) => members.values().for_each(|member| self.learn_value(member)),
         }
     }
 
     /// A text, and as it looks when JSON text that holds it stands inside a string.
     fn add_text(&mut self, text: &str) {
         let mut form = text.to_owned();
-        for _ in 0..=ESCAPES {
-            if form.is_empty() {
+        for escapes in 0..=ESCAPES {
+            if form.is_empty() || (escapes > 0 && form.len() > LONGEST_ESCAPED) {
                 return;
             }
+            self.insert(&form);
             let quoted = canonical(&Value::String(form.clone()));
             let escaped = quoted
                 .strip_prefix('"')
                 .and_then(|rest| rest.strip_suffix('"'))
                 .unwrap_or(&quoted)
                 .to_owned();
-            let plain = escaped == form;
-            self.texts.insert(form);
-            if plain {
+            if escaped == form {
                 return;
             }
             form = escaped;
         }
     }
 
+    /// What was built to search is kept where nothing new came.
+    fn insert(&mut self, text: &str) {
+        if self.too_many {
+            return;
+        }
+        let (texts, bytes) = if text.len() > SHORT {
+            (&mut self.long, &mut self.long_bytes)
+        } else {
+            (&mut self.short, &mut self.short_bytes)
+        };
+        if texts.contains(text) {
+            return;
+        }
+        texts.insert(text.to_owned());
+        *bytes += text.len();
+        if text.len() <= SHORT {
+            self.search = OnceLock::new();
+        }
+        if self.short_bytes > ALL_SHORT || self.long_bytes > ALL_LONG {
+            self.too_many = true;
+            self.short.clear();
+            self.long.clear();
+        }
+    }
+
     /// Whether nothing was learnt.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.texts.is_empty() && self.numbers.is_empty()
+        !self.too_many && self.short.is_empty() && self.long.is_empty() && self.numbers.is_empty()
     }
 
     /// A text (message, log line) with every secret and every recognisable credential
@@ -114,12 +156,18 @@ impl Secrets {
 
     /// The scrubbed text; `None` when there is nothing to hide.
     fn scrubbed(&self, text: &str) -> Option<String> {
+        if self.too_many {
+            return (!text.is_empty() && text != MARK).then(|| MARK.to_owned());
+        }
         let mut hidden: Vec<Range<usize>> = Vec::new();
         let mut hide = |range| hidden.push(range);
         credentials::find(text, &mut hide);
         self.search
-            .get_or_init(|| Occurrences::of(self.texts.iter().map(String::as_str)))
+            .get_or_init(|| Occurrences::of(self.short.iter().map(String::as_str)))
             .find(text, &mut hide);
+        for long in &self.long {
+            find_long(text, long, &mut hide);
+        }
         if !self.numbers.is_empty() {
             numbers(text, |range, number| {
                 if self.numbers.contains(&bits(number)) {

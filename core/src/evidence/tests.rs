@@ -427,3 +427,69 @@ fn s5_the_hash_is_over_the_redacted_form() {
     );
     assert_eq!(one.preview, Some(json!({"s": "***", "open": 1})));
 }
+
+#[test]
+fn s5_long_secrets_are_found_whole_and_where_they_overlap() {
+    let long = "ab".repeat(4_000);
+    let secrets = secrets(&[json!(long)]);
+    assert_eq!(secrets.scrub_text(&format!("x {long} y")), "x *** y");
+    assert_eq!(
+        secrets.scrub_text(&format!("x {long}abab{long} y")),
+        "x *** y"
+    );
+    let cut = format!("x {} y", &long[2..]);
+    assert_eq!(secrets.scrub_text(&cut), cut);
+    let quoted = format!("{}\"", "q".repeat(5_000));
+    let text = canonical(&json!({ "s": quoted }));
+    let secrets = self::secrets(&[json!(quoted)]);
+    assert_eq!(secrets.scrub_text(&text), r#"{"s":"***"}"#);
+}
+
+#[test]
+fn s5_learning_what_is_known_changes_nothing_in_any_order() {
+    let (one, other) = (json!("a\"b"), json!("a\\\"b"));
+    assert_eq!(
+        secrets(&[one.clone(), other.clone()]),
+        secrets(&[other.clone(), one.clone(), other])
+    );
+}
+
+#[test]
+fn s5_many_large_secrets_are_hidden_in_bounded_time() {
+    let start = std::time::Instant::now();
+    let mut secrets = Secrets::default();
+    let values: Vec<_> = (0..20)
+        .map(|i| format!("{i}{}", "\\\"".repeat(16_000)))
+        .collect();
+    for value in &values {
+        for _ in 0..3 {
+            secrets.learn_value(&json!(value));
+            assert_eq!(
+                secrets.redact(None, &json!([value, "open"])),
+                json!(["***", "open"])
+            );
+        }
+    }
+    assert!(
+        start.elapsed() < std::time::Duration::from_secs(20),
+        "{:?}",
+        start.elapsed()
+    );
+}
+
+#[test]
+fn s5_more_secrets_than_can_be_searched_hide_every_text() {
+    let many: Vec<_> = (0..20_000).map(|i| json!(format!("secret-{i}"))).collect();
+    let mut secrets = secrets(&many);
+    assert!(!secrets.is_empty());
+    assert_eq!(secrets.scrub_text("open"), "***");
+    assert_eq!(
+        secrets.redact(None, &json!(["open", 1, ""])),
+        json!(["***", 1, ""])
+    );
+    secrets.learn_value(&json!("more"));
+    assert_eq!(
+        secrets,
+        self::secrets(&many.iter().rev().cloned().collect::<Vec<_>>())
+    );
+}

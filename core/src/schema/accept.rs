@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Fault, pattern, reference};
+use super::{Fault, failure::quoted, pattern, reference};
 use crate::{
     code::Code,
     limits::Limits,
@@ -96,8 +96,6 @@ fn shape(keyword: &str) -> Option<Shape> {
 /// What is worth keeping of an accepted document.
 #[derive(Debug)]
 pub(super) struct Measure {
-    /// Subschemas after expansion (S2).
-    pub(super) size: u64,
     /// How many patterns it holds, which bounds the size of each.
     pub(super) patterns: usize,
     /// The patterns of `patternProperties`.
@@ -123,12 +121,11 @@ pub(super) fn judge(document: &Value) -> Result<Measure, Vec<Fault>> {
     }
     let mut walk = Walk::default();
     walk.schema(document, String::new());
-    let size = walk.expansion();
+    walk.expansion();
     let validator = walk.validator(document);
     let mut faults = walk.faults;
     if faults.is_empty() {
         return Ok(Measure {
-            size,
             validator,
             patterns: walk.patterns.len(),
             name_patterns: walk.name_patterns,
@@ -201,7 +198,10 @@ impl<'d> Walk<'d> {
                         None => self.fault(
                             Code::SchemaKeywordUnsupported,
                             &below,
-                            format!("the keyword {keyword:?} is not supported; remove it"),
+                            format!(
+                                "the keyword {} is not supported; remove it",
+                                quoted(keyword)
+                            ),
                         ),
                     }
                 }
@@ -254,7 +254,8 @@ impl<'d> Walk<'d> {
                     Code::SchemaKeywordUnsupported,
                     pointer,
                     format!(
-                        "the format {name:?} is not supported; supported: {}",
+                        "the format {} is not supported; supported: {}",
+                        quoted(name),
                         FORMATS.join(", ")
                     ),
                 ),
@@ -350,7 +351,7 @@ impl<'d> Walk<'d> {
 
     /// Recursion, depth and number of subschemas after expansion (S2). Every place is measured
     /// once, so a tree of `$ref` that doubles at each step costs no more than its text.
-    fn expansion(&mut self) -> u64 {
+    fn expansion(&mut self) {
         let places = std::mem::take(&mut self.places);
         let mut measured = BTreeMap::new();
         let mut whole = true;
@@ -361,7 +362,7 @@ impl<'d> Walk<'d> {
         }
         // A dangling or circular `$ref` has no extent, and was refused on the way.
         let Some(root) = measured.get("").copied().flatten().filter(|_| whole) else {
-            return 0;
+            return;
         };
         if root.count > Limits::SCHEMA_NODES as u64 {
             self.fault(
@@ -384,7 +385,6 @@ impl<'d> Walk<'d> {
                 ),
             );
         }
-        root.count
     }
 
     /// `None` where the expansion does not end; the fault is noted once, at the `$ref`.

@@ -12,6 +12,35 @@ use crate::value::Value;
 /// Names that one message lists.
 const LISTED: usize = 5;
 
+/// Characters of a name or a pattern that a message quotes.
+const QUOTED: usize = 80;
+
+/// A name or a pattern in quotes, cut where it is long.
+pub(super) fn quoted(text: &str) -> String {
+    match text.char_indices().nth(QUOTED) {
+        Some((end, _)) => format!("{:?}…", text.get(..end).unwrap_or_default()),
+        None => format!("{text:?}"),
+    }
+}
+
+/// Where a schema cannot be used, which is a fault of ours.
+pub(super) fn unusable() -> Failure {
+    Failure {
+        path: String::new(),
+        keyword: String::new(),
+        message: "the schema cannot be used".to_owned(),
+    }
+}
+
+/// Where naming the place would cost too much.
+pub(super) fn somewhere() -> Failure {
+    Failure {
+        path: String::new(),
+        keyword: String::new(),
+        message: "does not fit; schema and value are too large to say where".to_owned(),
+    }
+}
+
 /// The entry for one error of the validator.
 pub(super) fn failure(error: &ValidationError<'_>) -> Failure {
     let keyword = keyword(error);
@@ -61,13 +90,13 @@ fn message(error: &ValidationError<'_>, keyword: &str) -> String {
         }
         Kind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            format!("must have the member {name:?}")
+            format!("must have the member {}", quoted(name))
         }
         Kind::AdditionalProperties { unexpected } => {
             let names: Vec<_> = unexpected
                 .iter()
                 .take(LISTED)
-                .map(|n| format!("{n:?}"))
+                .map(|name| quoted(name))
                 .collect();
             let more = match unexpected.len().saturating_sub(LISTED) {
                 0 => String::new(),
@@ -100,7 +129,7 @@ fn message(error: &ValidationError<'_>, keyword: &str) -> String {
         Kind::MaxProperties { limit } => format!("must have at most {limit} members"),
         Kind::MinProperties { limit } => format!("must have at least {limit} members"),
         Kind::UniqueItems => "must have no two equal items".to_owned(),
-        Kind::Pattern { pattern } => format!("must match the pattern {pattern:?}"),
+        Kind::Pattern { pattern } => format!("must match the pattern {}", quoted(pattern)),
         Kind::Format { format } => format!("must have the format {format:?}"),
         Kind::Not { .. } => "must not fit the schema below \"not\"".to_owned(),
         Kind::PropertyNames { .. } => "must have only names that fit \"propertyNames\"".to_owned(),

@@ -9,6 +9,7 @@ mod built_in;
 mod example;
 mod facts;
 mod failure;
+mod listing;
 mod pattern;
 mod prove;
 mod reach;
@@ -22,6 +23,7 @@ use jsonschema::Validator;
 
 pub use built_in::{BUILT_IN, built_in};
 pub use prove::compare;
+pub(crate) use prove::compare_within;
 
 use crate::{
     code::Code,
@@ -86,9 +88,16 @@ pub enum Reach {
     Impossible,
 }
 
-/// Beyond so many pairs of a subschema and a place in the value, not every failure is listed:
-/// a hostile pair of schema and value could otherwise make gigabytes of them.
-const LISTABLE: u64 = 1_000_000;
+/// What all failures of one value may weigh together for them to be listed: a hostile pair of
+/// schema and value could otherwise make gigabytes of them.
+const LISTABLE: u64 = 50_000;
+
+/// The same where only the first one is asked for.
+const SORTABLE: u64 = 1_000;
+
+/// Failures in one list at most, and the bytes of their paths and messages.
+const LISTED: usize = 1_000;
+const LISTED_BYTES: usize = 256 << 10;
 
 impl Schema {
     /// Accepts a schema of the subset, or says everything that is wrong, sorted by pointer, then
@@ -142,21 +151,33 @@ impl Schema {
 
     /// One entry per failing assertion, sorted by path, then keyword (G4); empty: it fits.
     ///
-    /// Where a large schema meets a large value (over a million pairs of subschema and place),
-    /// only the first failure is given.
+    /// At most the first 1,000 of them and 256 KiB. Where a large schema meets a large value, only
+    /// one failure is given.
     #[must_use]
     pub fn validate(&self, value: &Value) -> Vec<Failure> {
+        self.failures(value, LISTABLE)
+    }
+
+    /// One failing assertion, for those who need no more; `None`: it fits. Costs little more than
+    /// [`Schema::is_valid`]. It is the first of [`Schema::validate`] where few are possible.
+    #[must_use]
+    pub fn first_failure(&self, value: &Value) -> Option<Failure> {
+        self.failures(value, SORTABLE).into_iter().next()
+    }
+
+    fn failures(&self, value: &Value, most: u64) -> Vec<Failure> {
         let Some(validator) = self.validator() else {
-            return vec![Failure {
-                path: String::new(),
-                keyword: String::new(),
-                message: "the schema cannot be used".to_owned(),
-            }];
+            return vec![failure::unusable()];
         };
         if validator.is_valid(value) {
             return Vec::new();
         }
-        if self.measure.size.saturating_mul(places(value)) > LISTABLE {
+        if !listing::weighs_at_most(self, value, most) {
+            let dear = listing::has_alternatives(&self.document)
+                && !listing::weighs_at_most(self, value, LISTABLE);
+            if dear {
+                return vec![failure::somewhere()];
+            }
             let first = validator.validate(value).err();
             return first.iter().map(failure::failure).collect();
         }
@@ -166,6 +187,13 @@ impl Schema {
             .collect();
         failures.sort();
         failures.dedup();
+        let mut bytes = 0;
+        let room = failures.iter().take(LISTED).take_while(|failure| {
+            bytes += failure.path.len() + failure.message.len();
+            bytes <= LISTED_BYTES
+        });
+        let fit = room.count().max(1);
+        failures.truncate(fit);
         failures
     }
 
@@ -258,13 +286,4 @@ fn for_item(keywords: &Map<String, Value>, index: usize) -> Option<&Value> {
     prefix
         .and_then(|schemas| schemas.get(index))
         .or_else(|| keywords.get("items"))
-}
-
-/// How many places a value has: itself, and every member and item below.
-fn places(value: &Value) -> u64 {
-    1 + match value {
-        Value::Array(items) => items.iter().map(places).sum::<u64>(),
-        Value::Object(members) => members.values().map(places).sum(),
-        _ => 0,
-    }
 }

@@ -6,15 +6,19 @@ use serde_json::json;
 use crate::code::Code;
 
 /// Bytes that all compiled patterns of one schema may take together, and one of them at most.
-const ALL_BYTES: usize = 8 << 20;
-const ONE_BYTES: usize = 1 << 20;
+/// The engine is linear in the text, but each of its steps may cost as much as the program has.
+const ALL_BYTES: usize = 256 << 10;
+const ONE_BYTES: usize = 128 << 10;
+
+/// Bytes that matching may keep to be faster.
+const CACHE_BYTES: usize = 1 << 20;
 
 /// The engine for a schema with so many patterns. Together they stay within `ALL_BYTES`.
 pub(super) fn engine(patterns: usize) -> PatternOptions<Regex> {
     let bytes = (ALL_BYTES / patterns.max(1)).min(ONE_BYTES);
     PatternOptions::regex()
         .size_limit(bytes)
-        .dfa_size_limit(bytes)
+        .dfa_size_limit(CACHE_BYTES)
 }
 
 /// Draft 2020-12 as the subset has it: linear patterns, asserted formats, and no reference

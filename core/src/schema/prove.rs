@@ -21,13 +21,27 @@ const DEPTH: u32 = 48;
 /// that none does (a source without any value counts as compatible). Sound, not complete.
 #[must_use]
 pub fn compare(source: &Schema, target: &Schema) -> Compatibility {
+    let mut steps = u32::MAX;
+    compare_within(source, target, &mut steps)
+}
+
+/// As [`compare`], taking its steps from a stock that many comparisons share; with none left
+/// nothing is proven.
+pub(crate) fn compare_within(source: &Schema, target: &Schema, stock: &mut u32) -> Compatibility {
     if source.document() == target.document() {
         return Compatibility::Compatible;
     }
+    let mut proven = |proof: &dyn Fn(&Prover) -> bool| {
+        let prover = Prover::with((*stock).min(STEPS));
+        let before = prover.steps.get();
+        let proven = proof(&prover);
+        *stock -= before - prover.steps.get();
+        proven
+    };
     let facts = Facts::of(source, source.document());
-    if Prover::new().fits(&facts, target, target.document()) {
+    if proven(&|prover| prover.fits(&facts, target, target.document())) {
         Compatibility::Compatible
-    } else if Prover::new().empty(&facts.and(target, target.document())) {
+    } else if proven(&|prover| prover.empty(&facts.and(target, target.document()))) {
         Compatibility::Incompatible
     } else {
         Compatibility::Unknown
@@ -41,8 +55,12 @@ pub(super) struct Prover {
 
 impl Prover {
     pub(super) fn new() -> Self {
+        Self::with(STEPS)
+    }
+
+    fn with(steps: u32) -> Self {
         Self {
-            steps: Cell::new(STEPS),
+            steps: Cell::new(steps),
             depth: Cell::new(0),
         }
     }

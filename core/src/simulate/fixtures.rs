@@ -295,7 +295,7 @@ impl Attempt {
         };
         let index = plan.find_node(id.as_str())?;
         let (schema_id, schema) = plan.port_schema(index, port);
-        let first = schema.validate(value).into_iter().next()?;
+        let first = schema.first_failure(value)?;
         Some((
             format!("{}/{member}{}", self.pointer, first.path),
             format!(

@@ -126,8 +126,7 @@ pub(super) fn found_with(
     limits: &Limits,
 ) -> Vec<String> {
     let graph = Graph::read(document).unwrap();
-    let catalogue: Option<Catalogue> =
-        catalogue.map(|catalogue| serde_json::from_value(catalogue.clone()).unwrap());
+    let catalogue = catalogue.map(|catalogue| Catalogue::read(catalogue).unwrap());
     let issues = check(&graph, catalogue.as_ref(), limits);
     issues.iter().map(short).collect()
 }

@@ -1,16 +1,22 @@
 //! What the rules look at: a graph indexed once, with what cannot be addressed left out
 //! (wire-format.md Q2). Building it is linear in the document.
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::catalogue::Catalogue;
 use crate::graph::{Direction, Edge, Endpoint, Graph, Node, NodeType, Port};
+use crate::ids::Hash;
 use crate::limits::Limits;
-use crate::schema::{self, Fault, Schema};
+use crate::schema::{self, Compatibility, Fault, Schema};
 
 /// Position of a node in order of ids.
 pub(crate) type NodeIx = usize;
+
+/// Steps that all comparisons of schemas in one check may take together: some ten that are given
+/// up, and far more than a graph of ordinary schemas needs.
+const STEPS: u32 = 40_000;
 
 /// A graph with its indices. Of an id that is used twice only the first holder is in here;
 /// `id.duplicate` says so, and no other rule can name the second one.
@@ -26,6 +32,9 @@ pub(crate) struct Survey<'g> {
     pub(crate) schema_faults: Vec<(&'g str, Vec<Fault>)>,
     index: BTreeMap<&'g str, NodeIx>,
     schemas: BTreeMap<&'g str, Arc<Schema>>,
+    /// What was compared already: many edges join the same two schemas.
+    compared: RefCell<BTreeMap<(Hash, Hash), Compatibility>>,
+    steps: Cell<u32>,
 }
 
 /// An edge with what its ends resolve to.
@@ -124,7 +133,23 @@ impl<'g> Survey<'g> {
             schema_faults,
             index,
             schemas,
+            compared: RefCell::default(),
+            steps: Cell::new(STEPS),
         }
+    }
+
+    /// Compares by S6, each pair once; where the check has taken too many steps already, nothing is
+    /// known.
+    pub(crate) fn compare(&self, source: &Schema, target: &Schema) -> Compatibility {
+        let pair = (source.hash(), target.hash());
+        if let Some(known) = self.compared.borrow().get(&pair) {
+            return *known;
+        }
+        let mut steps = self.steps.get();
+        let found = schema::compare_within(source, target, &mut steps);
+        self.steps.set(steps);
+        self.compared.borrow_mut().insert(pair, found);
+        found
     }
 
     /// The node with this id.

@@ -102,7 +102,7 @@ impl<'a> Draft<'a> {
                 ),
             });
         }
-        if let Some(first) = schema.validate(&queue.input).into_iter().next() {
+        if let Some(first) = schema.first_failure(&queue.input) {
             return Err(Refusal::Input {
                 code: Code::WorkflowInputInvalid,
                 pointer: first.path,

@@ -182,7 +182,7 @@ impl Draft<'_> {
 
 /// A4: what enters a node is checked.
 fn judged(value: Arc<Value>, schema_id: &SchemaId, schema: &Schema) -> Result<Arc<Value>, Fault> {
-    match schema.validate(&value).into_iter().next() {
+    match schema.first_failure(&value) {
         None => Ok(value),
         Some(first) => Err(Fault::new(
             Code::NodeInputInvalid,

@@ -63,7 +63,7 @@ impl Draft<'_> {
             return self.fail(index, fault, trace);
         }
         if let Some(code) = judge
-            && let Some(first) = schema.validate(&output).into_iter().next()
+            && let Some(first) = schema.first_failure(&output)
         {
             let text = format!(
                 "the output for port {port} does not fit schema {schema_id} at {:?}: {}",

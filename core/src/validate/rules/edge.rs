@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::report;
 use crate::code::Code;
-use crate::schema::{Compatibility, compare};
+use crate::schema::Compatibility;
 use crate::validate::issue::{Issue, Location};
 use crate::validate::survey::{End, Route, Survey};
 
@@ -60,7 +60,7 @@ fn incompatible(survey: &Survey<'_>, route: &Route<'_>) -> Option<String> {
     let (from, into) = (wire.source.1.name, wire.target.1.name);
     let emitted = survey.port_schema(source, from)?;
     let wanted = survey.port_schema(target, into)?;
-    (compare(emitted, wanted) == Compatibility::Incompatible).then(|| {
+    (survey.compare(emitted, wanted) == Compatibility::Incompatible).then(|| {
         let name = |node: &crate::graph::Node, port| node.ports.get(port).map(ToString::to_string);
         format!(
             "What {} emits on {from} ({}) can never fit {into} of {} ({}); choose another schema \
@@ -154,5 +154,31 @@ mod tests {
             json!({"n": {"type": "integer"}}),
         );
         assert_eq!(found(&document), ["edge.schema-incompatible edge e1"]);
+    }
+
+    #[test]
+    fn s6_the_same_two_schemas_are_compared_once() {
+        let alternatives = |word: &str| {
+            let branch = |i: usize| json!({"properties": {format!("{word}{i}"): {"minimum": i}}});
+            let any: Vec<_> = (0..6)
+                .map(|_| json!({"anyOf": (0..6).map(branch).collect::<Vec<_>>()}))
+                .collect();
+            json!({ "allOf": any })
+        };
+        let mut nodes = vec![input("in", "a")];
+        let mut edges = Vec::new();
+        for i in 0..90 {
+            nodes.push(output(&format!("out{i}"), "b"));
+            edges.push((format!("e{i}"), format!("out{i}.input")));
+        }
+        let edges: Vec<_> = edges
+            .iter()
+            .map(|(id, to)| (id.as_str(), "in.data", to.as_str()))
+            .collect();
+        let schemas = json!({"a": alternatives("x"), "b": alternatives("y")});
+        let start = std::time::Instant::now();
+        assert!(found(&graph(json!(nodes), &edges, schemas)).is_empty());
+        let taken = start.elapsed();
+        assert!(taken < std::time::Duration::from_secs(10), "{taken:?}");
     }
 }

@@ -110,7 +110,7 @@ mod tests {
     /// The message of the only cycle, up to the advice.
     fn cycles(document: &serde_json::Value) -> Vec<String> {
         let graph = Graph::read(document).unwrap();
-        let catalogue = serde_json::from_value(catalogue()).unwrap();
+        let catalogue = crate::catalogue::Catalogue::read(&catalogue()).unwrap();
         let issues = check(&graph, Some(&catalogue), &Limits::default());
         issues
             .iter()

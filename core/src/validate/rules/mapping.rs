@@ -7,7 +7,7 @@ use crate::code::Code;
 use crate::graph::{Binding, Direction, Mapping, Node, VariableSource};
 use crate::ids::NodeId;
 use crate::mapping::is_target;
-use crate::schema::{Compatibility, Reach, Schema, compare};
+use crate::schema::{Compatibility, Reach, Schema};
 use crate::validate::flow::{Certainty, Flow};
 use crate::validate::issue::{Issue, Location};
 use crate::validate::survey::{NodeIx, Survey};
@@ -165,7 +165,7 @@ impl<'g> Rule<'_, 'g> {
         let path = format!("/mappings/{at}/binding");
         let cannot = match binding {
             Binding::Literal { value } => {
-                let failure = place.and_then(|place| place.validate(value).into_iter().next());
+                let failure = place.and_then(|place| place.first_failure(value));
                 failure.map(|failure| failure.message)
             }
             Binding::Path {
@@ -181,7 +181,9 @@ impl<'g> Rule<'_, 'g> {
                 let source = self.read(&path, &read);
                 source
                     .zip(place)
-                    .filter(|(source, place)| compare(source, place) == Compatibility::Incompatible)
+                    .filter(|(source, place)| {
+                        self.survey.compare(source, place) == Compatibility::Incompatible
+                    })
                     .map(|_| format!("what {node} emits on {port} at {pointer:?} has another type"))
             }
             Binding::Template {
@@ -201,7 +203,9 @@ impl<'g> Rule<'_, 'g> {
                 }
                 let text = self.survey.schema("std.text");
                 text.zip(place)
-                    .filter(|(text, place)| compare(text, place) == Compatibility::Incompatible)
+                    .filter(|(text, place)| {
+                        self.survey.compare(text, place) == Compatibility::Incompatible
+                    })
                     .map(|_| "a template gives a text".to_owned())
             }
         };
@@ -308,7 +312,7 @@ impl<'g> Rule<'_, 'g> {
         let Ok(built) = Schema::accept(&shape) else {
             return;
         };
-        if compare(&built, schema) == Compatibility::Incompatible {
+        if self.survey.compare(&built, schema) == Compatibility::Incompatible {
             let message = format!(
                 "What the mappings build can never be an input of {}: a required member has no \
                  mapping.",

@@ -7,7 +7,7 @@ use super::report;
 use crate::code::Code;
 use crate::graph::{Direction, Kind, Node, Port};
 use crate::ids::{EdgeId, SchemaId};
-use crate::schema::{Compatibility, compare};
+use crate::schema::Compatibility;
 use crate::validate::issue::{Issue, Location};
 use crate::validate::survey::{End, Route, Survey};
 use crate::value::escape;
@@ -120,7 +120,7 @@ fn mismatch(survey: &Survey<'_>, node: &Node) -> Option<(&'static str, String)> 
         Kind::Merge(_) => {
             let merged = survey.schema("std.merged")?;
             let data = survey.port_schema(node, "data")?;
-            (compare(merged, data) == Compatibility::Incompatible).then(|| {
+            (survey.compare(merged, data) == Compatibility::Incompatible).then(|| {
                 ("data", format!(
                     "The port data of {title} emits std.merged, which its schema can never accept; \
                      use std.merged."

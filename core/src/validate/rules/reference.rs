@@ -6,7 +6,7 @@ use crate::catalogue::{ActionDescriptor, AgentRow, AgentStatus, Catalogue, Idemp
 use crate::code::Code;
 use crate::graph::{ActionNode, AgentNode, Kind, Node};
 use crate::ids::Permission;
-use crate::schema::{Compatibility, Schema, compare};
+use crate::schema::{Compatibility, Schema};
 use crate::validate::issue::{Issue, Location};
 use crate::validate::survey::Survey;
 use crate::value::Value;
@@ -189,14 +189,14 @@ fn contradictions(
             "The action {} can never take this input; choose another schema.",
             contract.id
         );
-        judge("input", &|schema| compare(schema, &wanted), message);
+        judge("input", &|schema| survey.compare(schema, &wanted), message);
     }
     if let Some(given) = accept(&contract.output_schema) {
         let message = format!(
             "What the action {} gives can never fit this port; choose another schema.",
             contract.id
         );
-        judge("success", &|schema| compare(&given, schema), message);
+        judge("success", &|schema| survey.compare(&given, schema), message);
     }
 }
 
