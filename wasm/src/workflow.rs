@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use crate::cross::{from_js, to_js};
 use crate::refusal::Refusal;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::json;
 use sluicegate_core::catalogue::Catalogue;
-use sluicegate_core::code::Code;
 use sluicegate_core::compile::{self, Compiled, DryRunReport};
 use sluicegate_core::graph::Graph;
 use sluicegate_core::limits::Limits;
@@ -87,7 +86,9 @@ fn dry_run_of(request: &Value) -> Result<DryRunReport, Refusal> {
     let graph = Graph::read_at(&request.required("graph")?)?;
     let input = request.optional("input").map(|place| place.value());
     let catalogue = request.optional("catalogue");
-    let catalogue = catalogue.map(|place| catalogue_at(&place)).transpose()?;
+    let catalogue = catalogue
+        .map(|place| Catalogue::read_at(&place))
+        .transpose()?;
     let permissions = request.optional("permissions");
     let permissions = permissions.map(|place| texts_at(&place)).transpose()?;
     request.done()?;
@@ -106,7 +107,9 @@ fn simulation_of(request: &Value) -> Result<RunResult, Refusal> {
     let input = Arc::new(request.required("input")?.value().clone());
     let fixtures = Fixtures::read_at(&request.required("fixtures")?)?;
     let catalogue = request.optional("catalogue");
-    let catalogue = catalogue.map(|place| catalogue_at(&place)).transpose()?;
+    let catalogue = catalogue
+        .map(|place| Catalogue::read_at(&place))
+        .transpose()?;
     request.done()?;
     let limits = Limits::default();
     let Compiled { plan, issues } = compile::compile(&graph, catalogue.as_ref(), &limits);
@@ -118,13 +121,8 @@ fn simulation_of(request: &Value) -> Result<RunResult, Refusal> {
 }
 
 fn catalogue_from_js(from: Option<&JsValue>) -> Result<Option<Catalogue>, Refusal> {
-    let read = |from| catalogue_at(&Place::root(&from_js(from)?));
+    let read = |from| Ok(Catalogue::read(&from_js(from)?)?);
     from.filter(|from| !from.is_null()).map(read).transpose()
-}
-
-fn catalogue_at(place: &Place<'_>) -> Result<Catalogue, Refusal> {
-    Catalogue::deserialize(place.value())
-        .map_err(|error| place.error(Code::JsonWrongType, error.to_string()).into())
 }
 
 fn texts_at(place: &Place<'_>) -> Result<Vec<String>, Refusal> {

@@ -111,7 +111,7 @@ pub(super) fn subject(
     let catalogue = subject
         .catalogue
         .as_deref()
-        .map(input::shaped)
+        .map(input::catalogue)
         .transpose()?;
     Ok((graph, catalogue))
 }

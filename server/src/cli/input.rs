@@ -3,9 +3,9 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use serde::de::DeserializeOwned;
+use sluicegate_core::catalogue::Catalogue;
 use sluicegate_core::graph::Graph;
-use sluicegate_core::value::{self, JsonError, Value};
+use sluicegate_core::value::{self, Value};
 
 use super::fault::Fault;
 
@@ -71,37 +71,10 @@ pub(super) fn graph(path: &Path) -> Result<Graph, Fault> {
     Graph::read(&document.value).map_err(|error| Fault::refused(&document.name, &error))
 }
 
-/// Reads something that serde knows the shape of; a misfit names its pointer.
-pub(super) fn shaped<T: DeserializeOwned>(path: &Path) -> Result<T, Fault> {
-    let Document { name, value } = read(path)?;
-    serde_path_to_error::deserialize(&value).map_err(|error| {
-        let pointer = error
-            .path()
-            .iter()
-            .filter_map(|segment| match segment {
-                serde_path_to_error::Segment::Seq { index } => Some(format!("/{index}")),
-                serde_path_to_error::Segment::Map { key } => {
-                    Some(format!("/{}", value::escape(key)))
-                }
-                _ => None,
-            })
-            .collect();
-        let detail = error.inner().to_string();
-        let code = if detail.starts_with("unknown field") {
-            sluicegate_core::code::Code::JsonUnknownMember
-        } else if detail.starts_with("missing field") {
-            sluicegate_core::code::Code::JsonMissingMember
-        } else {
-            sluicegate_core::code::Code::JsonWrongType
-        };
-        let refusal = JsonError {
-            code,
-            pointer,
-            position: None,
-            detail,
-        };
-        Fault::refused(&name, &refusal)
-    })
+/// Reads a catalogue (wire-format.md §11).
+pub(super) fn catalogue(path: &Path) -> Result<Catalogue, Fault> {
+    let document = read(path)?;
+    Catalogue::read(&document.value).map_err(|error| Fault::refused(&document.name, &error))
 }
 
 fn is_dash(path: &Path) -> bool {

@@ -239,12 +239,13 @@ fn a_catalogue_of_another_shape_is_exit_2_and_names_the_place() {
     let files = Files::new();
     let graph = files.write("good.json", GOOD);
     for (catalogue, place) in [
-        (r#"{"agents": [], "tools": []}"#, "at /tools: unknown field"),
+        (r#"{"agents": [], "tools": []}"#, "at /tools: "),
         (
             r#"{"agents": [{"agentId": "a"}]}"#,
-            "at /agents/0: missing field",
+            "at /agents/0: the member \"revision\" is missing",
         ),
         (r#"{"agents": 7}"#, "at /agents: "),
+        ("[[], []]", "an object is needed here"),
     ] {
         let path = files.write("catalogue.json", catalogue);
         let output = sluicegate(&["check", text(&graph), "--catalogue", text(&path)], b"");
