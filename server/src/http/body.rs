@@ -1,6 +1,8 @@
 //! Reading a request: the body as I-JSON within its limit, counted while reading (server.md
 //! §4; wire-format.md J1, J7), the query, and the headers that stand for a member.
 
+use std::pin::Pin;
+
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::header::{CONTENT_TYPE, IF_MATCH};
 use axum::http::request::Parts;
@@ -47,6 +49,7 @@ impl FromRequest<App> for Json {
         };
         let body = request.into_body();
         if body.size_hint().lower() > limit as u64 {
+            pass_over(body).await;
             return Err(too_large());
         }
         let bytes =
@@ -58,6 +61,24 @@ impl FromRequest<App> for Json {
                 })?;
         Ok(Self(value::read_bytes(&bytes)?))
     }
+}
+
+/// Reads on for a while without keeping anything: a sender that is still writing when the
+/// connection closes would never see the answer.
+async fn pass_over(mut body: axum::body::Body) {
+    let rest = async {
+        let mut left = LARGE;
+        while left > 0 {
+            match std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+                Some(Ok(frame)) => {
+                    left = left.saturating_sub(frame.data_ref().map_or(1, |bytes| bytes.len()));
+                }
+                Some(Err(_)) | None => return,
+            }
+        }
+    };
+    // One that sends slower than this has to live without the answer.
+    let _ = tokio::time::timeout(std::time::Duration::from_secs(1), rest).await;
 }
 
 /// Whether reading stopped at the limit, and not because the sender went away.
