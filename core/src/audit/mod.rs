@@ -1,7 +1,11 @@
 //! The audit chain: what an entry says, its hash and the check of a chain
 //! (run-machine.md §11, H1–H4; seed A "Authorization and audit").
 
+mod verify;
+
 use serde::{Deserialize, Serialize};
+
+pub use verify::{Break, Check, Covered, Verification, verify};
 
 use crate::actor::{Actor, Origin};
 use crate::ids::{Hash, TenantId};
@@ -112,11 +116,7 @@ impl Entry {
     /// # Errors
     /// As [`Draft::seal`].
     pub fn content_hash(&self) -> Result<Hash, JsonError> {
-        let mut object = value::to_value(self)?;
-        if let Value::Object(members) = &mut object {
-            members.remove("eventHash");
-        }
-        Ok(value::hash(&object))
+        Ok(content_hash(value::to_value(self)?))
     }
 
     /// The head, should this be the last entry.
@@ -127,6 +127,15 @@ impl Entry {
             hash: self.event_hash,
         }
     }
+}
+
+/// As [`Entry::content_hash`], of an entry as it stands in a table or an answer. Nothing is read
+/// out of it first, so no member can hide from the hash.
+fn content_hash(mut entry: Value) -> Hash {
+    if let Value::Object(members) = &mut entry {
+        members.remove("eventHash");
+    }
+    value::hash(&entry)
 }
 
 /// Event types that the seed calls audit-required, in the order of their weight (H1).
@@ -189,133 +198,6 @@ pub fn of_decision(events: &[Value]) -> Option<(String, Value)> {
 #[must_use]
 pub fn events_hash(events: &[Value]) -> Hash {
     value::hash(&Value::Array(events.to_vec()))
-}
-
-/// The answer of a check: the seed's, with `head` and `reason` (H3).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Verification {
-    /// Whether everything fits.
-    pub valid: bool,
-    /// The last entry that fits.
-    pub checked_through_sequence: u64,
-    /// The first that does not.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub first_broken_sequence: Option<u64>,
-    /// What its `previousHash` should be, or its content's hash, or the head's hash.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub expected_previous_hash: Option<Hash>,
-    /// What stands there instead.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub actual_previous_hash: Option<Hash>,
-    /// What kind of break.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub reason: Option<Break>,
-    /// The head that was checked against.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub head: Option<Head>,
-}
-
-/// How a chain can be broken (H3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Break {
-    /// An entry does not name the one before it, or one is missing.
-    Link,
-    /// An entry's content is not what was hashed.
-    Content,
-    /// The chain does not end where the head says.
-    Head,
-    /// A run's events are not those that the entry hashed.
-    Events,
-}
-
-/// A check that goes along a chain, entry by entry, so that no chain is too long for it.
-#[derive(Debug, Clone, Default)]
-pub struct Check {
-    last: Head,
-    broken: Option<Broken>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Broken {
-    sequence: u64,
-    expected: Hash,
-    actual: Hash,
-    reason: Break,
-}
-
-impl Check {
-    /// Takes the next entry. `false`: the chain is broken here or was before.
-    pub fn take(&mut self, entry: &Entry) -> bool {
-        if self.broken.is_some() {
-            return false;
-        }
-        let content = entry.content_hash();
-        let at = self.last.sequence + 1;
-        if entry.sequence != at || entry.previous_hash != self.last.hash {
-            self.break_at(at, self.last.hash, entry.previous_hash, Break::Link);
-        } else if content.as_ref() != Ok(&entry.event_hash) {
-            let expected = content.unwrap_or(Hash::ZERO);
-            self.break_at(at, expected, entry.event_hash, Break::Content);
-        } else {
-            self.last = entry.head();
-        }
-        self.broken.is_none()
-    }
-
-    /// Says that the events of the entry that was taken last are others than it hashed.
-    pub fn events_differ(&mut self, expected: Hash, actual: Hash) {
-        let at = self.last.sequence;
-        if self.broken.is_none() {
-            self.last.sequence = at.saturating_sub(1);
-            self.break_at(at, expected, actual, Break::Events);
-        }
-    }
-
-    /// The answer, once all entries were taken.
-    #[must_use]
-    pub fn finish(mut self, head: Option<Head>) -> Verification {
-        if let (None, Some(head)) = (self.broken, head)
-            && head != self.last
-        {
-            let (actual, seen) = (self.last.hash, self.last.sequence);
-            // The same entry with another hash is itself the broken one.
-            let at = if head.sequence == seen {
-                self.last.sequence = seen.saturating_sub(1);
-                seen.max(1)
-            } else {
-                seen.min(head.sequence) + 1
-            };
-            self.break_at(at, head.hash, actual, Break::Head);
-        }
-        Verification {
-            valid: self.broken.is_none(),
-            checked_through_sequence: self.last.sequence,
-            first_broken_sequence: self.broken.map(|broken| broken.sequence),
-            expected_previous_hash: self.broken.map(|broken| broken.expected),
-            actual_previous_hash: self.broken.map(|broken| broken.actual),
-            reason: self.broken.map(|broken| broken.reason),
-            head,
-        }
-    }
-
-    fn break_at(&mut self, sequence: u64, expected: Hash, actual: Hash, reason: Break) {
-        self.broken = Some(Broken {
-            sequence,
-            expected,
-            actual,
-            reason,
-        });
-    }
-}
-
-/// Checks a whole chain against its head, where one is known.
-#[must_use]
-pub fn verify(entries: &[Entry], head: Option<Head>) -> Verification {
-    let mut check = Check::default();
-    let _ = entries.iter().all(|entry| check.take(entry));
-    check.finish(head)
 }
 
 #[cfg(test)]
