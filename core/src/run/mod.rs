@@ -20,6 +20,7 @@ mod command;
 mod decide;
 mod effect;
 mod needs;
+mod overlay;
 mod projection;
 mod rollup;
 mod secret;
@@ -33,6 +34,7 @@ pub use decide::decide;
 pub use effect::{CancelChild, Effect, Observe, Start, Wake, effects};
 pub use event::EVENT_SCHEMA_VERSION;
 pub use needs::needs;
+pub use overlay::{NodeOverlay, Overlay, fold_events, overlay};
 pub use projection::{
     AttemptRow, AttemptRowStatus, EdgeRow, NodeRow, RetryRow, Rows, RunRow, project, run_row,
 };

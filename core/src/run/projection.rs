@@ -9,7 +9,7 @@ use super::event::{
     AttemptStatus, ChildKind, Classification, Cost, CostRollup, EdgeSettled, Event, Mode, Payload,
     Usage, UsageRollup,
 };
-use super::state::{Attempt, Failure, NodeState, NodeStatus, Run, RunStatus};
+use super::state::{Attempt, EdgeFact, Failure, NodeState, NodeStatus, Run, RunStatus};
 use crate::evidence::Evidence;
 use crate::ids::{ChildId, EdgeId, Hash, NodeId};
 use crate::plan::Plan;
@@ -228,15 +228,27 @@ pub fn project(plan: &Plan, run: &Run, events: &[Event]) -> Rows {
         let recent = state.attempts.iter().filter(|a| a.last_sequence >= first);
         rows.attempts.extend(recent.map(|a| attempt_row(id, a)));
     }
-    for (edge, fact) in plan.edges().iter().zip(run.edges()) {
-        if let Some(fact) = fact.as_ref().filter(|_| touched.edges.contains(&edge.id)) {
-            rows.edges.push(EdgeRow {
-                settled: fact.settled.clone(),
-                settled_at: fact.at.recorded_at,
-            });
-        }
-    }
+    let settled = run.edges().iter().flatten();
+    rows.edges = settled
+        .filter(|fact| touched.edges.contains(&fact.settled.edge_id))
+        .map(edge_row)
+        .collect();
     rows
+}
+
+/// Every node with its attempts, in plan order.
+pub(super) fn all_nodes(
+    plan: &Plan,
+    run: &Run,
+) -> impl Iterator<Item = (NodeRow, Vec<AttemptRow>)> {
+    plan.node_indices().map(|index| {
+        let (id, state) = (&plan.node(index).id, run.state(index));
+        let attempts = state
+            .attempts
+            .iter()
+            .map(|attempt| attempt_row(id, attempt));
+        (node_row(id, state), attempts.collect())
+    })
 }
 
 /// Which rows some events speak of.
@@ -329,6 +341,13 @@ fn node_row(id: &NodeId, state: &NodeState) -> NodeRow {
         ready_at: state.ready.and_then(|at| at.recorded_at),
         started_at: state.started.and_then(|at| at.recorded_at),
         settled_at: state.settled.and_then(|at| at.recorded_at),
+    }
+}
+
+pub(super) fn edge_row(fact: &EdgeFact) -> EdgeRow {
+    EdgeRow {
+        settled: fact.settled.clone(),
+        settled_at: fact.at.recorded_at,
     }
 }
 

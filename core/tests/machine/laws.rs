@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sluicegate_core::limits::Limits;
 use sluicegate_core::plan::Plan;
 use sluicegate_core::run::{
-    ChildOutcome, Event, Run, RunStatus, Start, WorkflowReference, project,
+    ChildOutcome, Event, Run, RunStatus, Start, WorkflowReference, fold_events, overlay, project,
 };
 use sluicegate_core::simulate::{Fixtures, simulate};
 
@@ -278,12 +278,22 @@ proptest! {
             edges.extend(rows.edges.into_iter().map(|row| (row.settled.edge_id.clone(), row)));
         }
         let whole = project(&plan, &run, &world.log);
+        let (whole_nodes, whole_attempts) = (whole.nodes.clone(), whole.attempts.clone());
         let sorted = |mut rows: Vec<_>| { rows.sort_by_key(|row: &sluicegate_core::run::NodeRow| row.node_id.clone()); rows };
         prop_assert_eq!(nodes.into_values().collect::<Vec<_>>(), sorted(whole.nodes));
         prop_assert_eq!(attempts.len(), whole.attempts.len());
         for row in whole.attempts {
             prop_assert_eq!(&attempts[&(row.node_id.clone(), row.attempt)], &row);
         }
-        prop_assert_eq!(edges.into_values().collect::<Vec<_>>(), whole.edges);
+        prop_assert_eq!(edges.into_values().collect::<Vec<_>>(), &whole.edges[..]);
+        // The overlay of the stored events holds the very same rows.
+        let stored: Vec<Value> = world.log.iter().map(|event| serde_json::to_value(event).unwrap()).collect();
+        let picture = overlay(&plan, &fold_events(&plan, &stored).unwrap());
+        prop_assert_eq!(Some(picture.run), whole.run);
+        prop_assert_eq!(picture.edges, whole.edges);
+        let rows = picture.nodes.into_iter().map(|shown| (shown.node, shown.attempts));
+        let (shown, tried): (Vec<_>, Vec<_>) = rows.unzip();
+        prop_assert_eq!(shown, whole_nodes);
+        prop_assert_eq!(tried.concat(), whole_attempts);
     }
 }
