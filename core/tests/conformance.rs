@@ -4,12 +4,17 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::indexing_slicing,
     clippy::panic,
     reason = "what helps a test may stop it"
 )]
 
 #[path = "conformance/json.rs"]
 mod json;
+#[path = "conformance/keywords.rs"]
+mod keywords;
+#[path = "conformance/page.rs"]
+mod page;
 #[path = "conformance/schema.rs"]
 mod schema;
 

@@ -15,7 +15,7 @@ const WAYS: usize = 12;
 /// Values that one way may make, which bounds an example's size.
 const VALUES: u32 = 2_000;
 /// Items and members that a bound from below may ask for.
-const MANY: u64 = 64;
+const MANY: u64 = 1_000;
 
 /// A value that fits; `None` where no way led to one.
 pub(super) fn example(schema: &Schema) -> Option<Value> {
@@ -62,40 +62,19 @@ impl Maker {
         if let Some(chosen) = chosen {
             return self.value(&chosen, salt);
         }
-        let chosen = self.conditions(facts);
-        let facts = chosen.as_ref().unwrap_or(facts);
+        // Each `if` is taken on even ways, with its `then`, and left on odd ones, with its `else`.
+        if let Some(chosen) = facts.conditions(self.way.is_multiple_of(2)) {
+            return self.value(&chosen, salt);
+        }
         match self.kind(facts)? {
-            Types::OBJECT => self.object(facts),
-            Types::ARRAY => self.array(facts),
-            Types::STRING => sample::text(facts, salt).map(Value::from),
-            Types::INTEGER => sample::integer(facts, salt),
+            Types::OBJECT => self.object(facts, salt),
+            Types::ARRAY => self.array(facts, salt),
+            Types::STRING => sample::text(facts, salt, self.way >= WAYS / 2).map(Value::from),
+            // The later ways look behind a number that something excludes.
+            Types::INTEGER => sample::integer(facts, salt + self.way.saturating_sub(WAYS / 2)),
             Types::FRACTION => sample::fraction(facts),
             _ => None,
         }
-    }
-
-    /// The facts with each `if` taken: its `then` on even ways, its `else` on odd ones.
-    fn conditions<'s>(&self, facts: &Facts<'s>) -> Option<Facts<'s>> {
-        let mut chosen: Option<Facts<'s>> = None;
-        for (owner, keywords) in facts.all() {
-            let Some(condition) = keywords.get("if") else {
-                continue;
-            };
-            let chosen = chosen.get_or_insert_with(|| facts.clone());
-            if self.way.is_multiple_of(2) {
-                chosen.add(owner, condition);
-                keywords
-                    .get("then")
-                    .into_iter()
-                    .for_each(|then| chosen.add(owner, then));
-            } else {
-                keywords
-                    .get("else")
-                    .into_iter()
-                    .for_each(|other| chosen.add(owner, other));
-            }
-        }
-        chosen
     }
 
     /// The type to make: the one that the keywords speak of, else the first that may be.
@@ -134,15 +113,20 @@ impl Maker {
             types.meets(*one) && words.iter().any(|word| facts.each(word).next().is_some())
         };
         let first = spoken.iter().find(|row| speaks(row)).map(|(one, _)| *one);
-        let first = first.filter(|_| self.way < WAYS / 2);
-        let mut rest = Types::EACH.into_iter().filter(|one| types.meets(*one));
-        first.or_else(|| rest.nth(if self.way < WAYS / 2 { 0 } else { self.way % 3 }))
+        let rest: Vec<_> = Types::EACH
+            .into_iter()
+            .filter(|one| types.meets(*one))
+            .collect();
+        if self.way < WAYS / 2 {
+            return first.or_else(|| rest.first().copied());
+        }
+        rest.get(self.way % rest.len().max(1)).copied()
     }
 
-    fn object(&self, facts: &Facts<'_>) -> Option<Value> {
+    fn object(&self, facts: &Facts<'_>, salt: usize) -> Option<Value> {
         let mut members = Map::new();
         for name in facts.required() {
-            members.insert(name.to_owned(), self.value(&facts.member(name), 0)?);
+            members.insert(name.to_owned(), self.value(&facts.member(name), salt)?);
         }
         let most = facts.at_most("maxProperties");
         // An optional member shows what may stand there; the last ways do without.
@@ -150,7 +134,7 @@ impl Maker {
             let wanted = self.way < WAYS / 2 && (members.len() as u64) < most;
             if wanted
                 && !members.contains_key(name)
-                && let Some(value) = self.value(&facts.member(name), 0)
+                && let Some(value) = self.value(&facts.member(name), salt)
             {
                 members.insert(name.to_owned(), value);
             }
@@ -191,12 +175,14 @@ impl Maker {
             .filter_map(|(_, patterns)| patterns.as_object())
             .flat_map(Map::keys);
         match patterns.next() {
-            Some(pattern) if self.way.is_multiple_of(2) => sample::matching(pattern, salt),
-            _ => sample::text(&names, salt + 1),
+            Some(pattern) if self.way.is_multiple_of(2) => {
+                sample::matching(pattern, salt, (0, u64::MAX))
+            }
+            _ => sample::text(&names, salt + 1, false),
         }
     }
 
-    fn array(&self, facts: &Facts<'_>) -> Option<Value> {
+    fn array(&self, facts: &Facts<'_>, salt: usize) -> Option<Value> {
         let most = facts.at_most("maxItems");
         let least = facts.at_least("minItems");
         // One item shows what may stand there; the last ways do without.
@@ -219,12 +205,15 @@ impl Maker {
         let mut wanted = contained
             .iter()
             .flat_map(|(owner, schema, least)| (0..*least).map(|_| (*owner, *schema)));
+        // Items are made different only where they must be.
+        let unique = facts.each("uniqueItems").any(|(_, word)| *word == true);
         let mut items = Vec::new();
         for index in 0..usize::try_from(count).ok()? {
             let plain = facts.item(index);
+            let salt = if unique { salt + index } else { salt };
             let item = match wanted.next() {
-                Some((owner, schema)) => self.value(&plain.and(owner, schema), index)?,
-                None => match self.value(&plain, index) {
+                Some((owner, schema)) => self.value(&plain.and(owner, schema), salt)?,
+                None => match self.value(&plain, salt) {
                     Some(item) => item,
                     None if index as u64 >= least => break,
                     None => return None,

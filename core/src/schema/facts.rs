@@ -98,7 +98,7 @@ pub(super) struct Facts<'s> {
     pub(super) added: Vec<&'s Value>,
     /// One of the schemas is `false`.
     pub(super) never: bool,
-    /// Alternatives that a branch was chosen of, by address.
+    /// Alternatives that a branch was chosen of, and conditions that were taken or left, by address.
     decided: BTreeSet<*const Value>,
 }
 
@@ -338,6 +338,31 @@ impl<'s> Facts<'s> {
                 };
                 Some(branches.as_array()?.iter().map(decide).collect())
             })
+    }
+
+    /// These facts with every `if` that is not decided yet taken, or left; `None` where there is
+    /// none. A value of the answer need not fit: that the condition fails is not among the facts.
+    pub(super) fn conditions(&self, taken: bool) -> Option<Self> {
+        let open: Vec<_> = self
+            .all
+            .iter()
+            .filter_map(|(owner, keywords)| Some((*owner, *keywords, keywords.get("if")?)))
+            .filter(|(_, _, condition)| !self.decided.contains(&std::ptr::from_ref(*condition)))
+            .collect();
+        let mut facts = (!open.is_empty()).then(|| self.clone())?;
+        for (owner, keywords, condition) in open {
+            facts.decided.insert(condition);
+            let holds = if taken {
+                [Some(condition), keywords.get("then")]
+            } else {
+                [keywords.get("else"), None]
+            };
+            holds
+                .into_iter()
+                .flatten()
+                .for_each(|schema| facts.add(owner, schema));
+        }
+        Some(facts)
     }
 
     /// Whether one schema has all of these keywords with equal values, and no `$ref` in them

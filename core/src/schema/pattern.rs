@@ -1,6 +1,6 @@
 //! Patterns on a linear-time engine (S3).
 
-use jsonschema::{PatternOptions, Regex, ValidationOptions};
+use jsonschema::{EmailOptions, PatternOptions, Regex, ValidationOptions};
 use serde_json::json;
 
 use crate::code::Code;
@@ -28,6 +28,8 @@ pub(super) fn options<'o>(patterns: usize) -> ValidationOptions<'o> {
         .with_draft(jsonschema::Draft::Draft202012)
         .with_pattern_options(engine(patterns))
         .should_validate_formats(true)
+        // An address alone, without the name of its owner around it.
+        .with_email_options(EmailOptions::default().without_display_text())
         .should_ignore_unknown_formats(false)
         .offline()
 }

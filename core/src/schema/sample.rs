@@ -1,7 +1,7 @@
 //! Sample texts and numbers for example values: within the bounds (S1), in the formats (S4),
 //! matching the patterns (S3).
 
-use regex_syntax::hir::{Class, Hir, HirKind};
+use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
 use super::facts::{End, Facts};
 use crate::value::{Number, Value};
@@ -9,10 +9,12 @@ use crate::value::{Number, Value};
 /// Characters that one sample may have.
 const LONGEST: usize = 4_096;
 
-/// A text within length, format and pattern; `salt` above 0 makes it different.
-pub(super) fn text(facts: &Facts<'_>, salt: usize) -> Option<String> {
+/// A text within length, format and pattern; `salt` above 0 makes it different, `short` as short
+/// as it may be.
+pub(super) fn text(facts: &Facts<'_>, salt: usize, short: bool) -> Option<String> {
     if let Some((_, pattern)) = facts.each("pattern").next() {
-        return matching(pattern.as_str()?, salt);
+        let bounds = (facts.at_least("minLength"), facts.at_most("maxLength"));
+        return matching(pattern.as_str()?, salt, bounds);
     }
     if let Some((_, format)) = facts.each("format").next() {
         return Some(formatted(format.as_str()?, salt));
@@ -22,10 +24,10 @@ pub(super) fn text(facts: &Facts<'_>, salt: usize) -> Option<String> {
     if least > LONGEST {
         return None;
     }
-    let mut text = if salt == 0 {
-        "text".to_owned()
-    } else {
-        format!("{salt}text")
+    let mut text = match salt {
+        0 if short => String::new(),
+        0 => "text".to_owned(),
+        _ => format!("{salt}text"),
     };
     text.truncate(most);
     while text.len() < least {
@@ -49,41 +51,83 @@ fn formatted(format: &str, salt: usize) -> String {
     }
 }
 
-/// A short text that a pattern matches, as far as one is easily found.
-pub(super) fn matching(pattern: &str, salt: usize) -> Option<String> {
-    let mut text = String::new();
-    write(&regex_syntax::parse(pattern).ok()?, salt, &mut text)?;
-    Some(text)
+/// A short text that a pattern matches, as far as one is easily found, with so many characters at
+/// least and at most.
+pub(super) fn matching(pattern: &str, salt: usize, (least, most): (u64, u64)) -> Option<String> {
+    let hir = regex_syntax::parse(pattern).ok()?;
+    let written = |optional, room| {
+        let mut sample = Sample {
+            text: String::new(),
+            salt,
+            optional,
+            room,
+        };
+        sample.write(&hir)?;
+        let count = sample.text.chars().count() as u64;
+        Some((sample.text, count))
+    };
+    let (text, count) = written(true, 0)?;
+    if count > most {
+        return Some(written(false, 0)?.0);
+    }
+    let missing = usize::try_from(least.saturating_sub(count)).ok()?;
+    Some(if missing == 0 {
+        text
+    } else {
+        written(true, missing)?.0
+    })
 }
 
-/// `None` where the sample would grow too long, or nothing matches.
-fn write(hir: &Hir, salt: usize, text: &mut String) -> Option<()> {
-    if text.len() > LONGEST {
-        return None;
-    }
-    match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => {}
-        HirKind::Literal(literal) => text.push_str(std::str::from_utf8(&literal.0).ok()?),
-        HirKind::Class(class) => text.push(member(class, salt)?),
-        HirKind::Repetition(repetition) => {
-            // Once where it may be absent, so that `.+` and `.*` both show something.
-            let once = repetition.max.unwrap_or(1).min(1);
-            for _ in 0..repetition.min.max(once) {
-                write(&repetition.sub, salt, text)?;
+/// A text while it is written.
+struct Sample {
+    text: String,
+    salt: usize,
+    /// Whether what may be absent is shown once, so that `.+` and `.*` both show something.
+    optional: bool,
+    /// Characters that repetitions have yet to add.
+    room: usize,
+}
+
+impl Sample {
+    /// `None` where the sample would grow too long, or nothing matches.
+    fn write(&mut self, hir: &Hir) -> Option<()> {
+        if self.text.len() > LONGEST {
+            return None;
+        }
+        match hir.kind() {
+            HirKind::Empty | HirKind::Look(_) => {}
+            HirKind::Literal(literal) => self.text.push_str(std::str::from_utf8(&literal.0).ok()?),
+            HirKind::Class(class) => self.text.push(member(class, self.salt)?),
+            HirKind::Repetition(repetition) => self.repeat(repetition)?,
+            HirKind::Capture(capture) => self.write(&capture.sub)?,
+            HirKind::Concat(parts) => parts.iter().try_for_each(|part| self.write(part))?,
+            HirKind::Alternation(branches) => {
+                let at = self.salt % branches.len().max(1);
+                self.write(branches.get(at)?)?;
             }
         }
-        HirKind::Capture(capture) => write(&capture.sub, salt, text)?,
-        HirKind::Concat(parts) => {
-            for part in parts {
-                write(part, salt, text)?;
+        Some(())
+    }
+
+    fn repeat(&mut self, repetition: &Repetition) -> Option<()> {
+        let most = repetition.max.unwrap_or(u32::MAX);
+        let shown = u32::from(self.optional).min(most);
+        let mut count = 0;
+        while count < repetition.min.max(shown) || (count < most && self.room > 0) {
+            let (before, asked) = (self.text.len(), count >= repetition.min.max(shown));
+            self.write(&repetition.sub)?;
+            count += 1;
+            let added = self.text.get(before..).map_or(0, |new| new.chars().count());
+            if asked {
+                self.room = self.room.saturating_sub(added);
+            }
+            // Repeating nothing never ends.
+            if added == 0 && asked {
+                break;
             }
         }
-        HirKind::Alternation(branches) => {
-            let at = salt % branches.len().max(1);
-            write(branches.get(at)?, salt, text)?;
-        }
+        Some(())
     }
-    Some(())
 }
 
 /// A character of a class: a letter or digit if there is one.
@@ -110,13 +154,8 @@ pub(super) fn integer(facts: &Facts<'_>, salt: usize) -> Option<Value> {
     let step = facts
         .each("multipleOf")
         .filter_map(|(_, step)| step.as_f64())
-        .fold(1.0_f64, |all, step| {
-            if step.fract() == 0.0 {
-                all.max(step)
-            } else {
-                all
-            }
-        });
+        .filter(|step| step.fract() == 0.0)
+        .fold(1.0, common_multiple);
     let salt = salt as f64 * step;
     let number = match (facts.lower(), facts.upper()) {
         (Some(lower), _) if lower.at > 0.0 || (lower.at == 0.0 && lower.open) => {
@@ -134,6 +173,20 @@ pub(super) fn integer(facts: &Facts<'_>, salt: usize) -> Option<Value> {
     )]
     let integer = number as i64;
     Some(integer.into())
+}
+
+/// The least common multiple of two whole steps; the larger one where it is out of range (J1).
+fn common_multiple(a: f64, b: f64) -> f64 {
+    let (mut divisor, mut rest) = (a, b);
+    while rest > 0.0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    let multiple = a / divisor * b;
+    if multiple < 9_007_199_254_740_992.0 {
+        multiple
+    } else {
+        a.max(b)
+    }
 }
 
 /// The first multiple above a lower end.
@@ -168,6 +221,14 @@ pub(super) fn fraction(facts: &Facts<'_>) -> Option<Value> {
         .each("multipleOf")
         .next()
         .and_then(|(_, step)| step.as_f64());
-    let number = step.map_or(number, |step| (number / step).floor() * step);
+    let number = step.map_or(number, |step| {
+        // A step such as 0.05 is a part of 1; a division gives the double that is written so.
+        let (count, parts) = ((number / step).floor(), (1.0 / step).round());
+        if parts >= 1.0 && 1.0 / parts == step {
+            count / parts
+        } else {
+            count * step
+        }
+    });
     Number::from_f64(number).map(Value::Number)
 }
