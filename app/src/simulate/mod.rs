@@ -72,7 +72,8 @@ impl Simulation {
     fn show(self, plan: Arc<Plan>, result: RunResult) {
         self.problem.set(None);
         self.playback.begin(plan);
-        self.playback.load(result.events.clone());
+        self.playback
+            .load(result.events.clone().unwrap_or_default());
         self.result.set(Some(Arc::new(result)));
         self.playback.seek(0);
         self.playback.play();
@@ -259,9 +260,7 @@ fn simulated(
 fn outcome(result: &RunResult) -> AnyView {
     let outputs = result.outputs.as_ref().map(|outputs| {
         outputs
-            .as_object()
-            .into_iter()
-            .flatten()
+            .iter()
             .map(|(node, value)| {
                 view! {
                     <h4 class="mono">{node.to_string()}</h4>

@@ -10,11 +10,11 @@ use crate::actor::{Actor, Origin};
 use crate::code::Code;
 use crate::ids::{ChildId, Hash, NodeId, PayloadId, RunId, TenantId, WorkflowKey};
 use crate::plan;
+pub use crate::run::RunResult;
 use crate::run::{
-    AttemptRow, ChildKind, CostRollup, EdgeRow, Event, Failure, Mode, NodeStatus, Queued,
-    RunStatus, UsageRollup,
+    AttemptRow, ChildKind, CostRollup, EdgeRow, Event, Failure, Mode, NodeStatus, PayloadView,
+    Queued, RunStatus, UsageRollup,
 };
-use crate::simulate::PayloadView;
 use crate::time::{Instant, Millis};
 use crate::value::{JsonError, Place, Value};
 
@@ -160,32 +160,6 @@ pub struct RunEvent {
     /// The event.
     #[serde(flatten)]
     pub event: Event,
-}
-
-/// What a run gave (R2): one shape for HTTP, the command line and npm. A live run's result
-/// has neither events nor payloads.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RunResult {
-    /// The run.
-    pub run_id: RunId,
-    /// How it ended, or how far it is.
-    pub status: RunStatus,
-    /// Output node → what it received (R1); succeeded runs only.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub outputs: Option<BTreeMap<NodeId, Value>>,
-    /// Why it failed or was refused.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub failure: Option<Failure>,
-    /// How long a simulation took on its own clock.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub virtual_duration_ms: Option<Millis>,
-    /// The events of a simulation.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub events: Option<Vec<Event>>,
-    /// The payloads of a simulation.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub payloads: Option<BTreeMap<PayloadId, PayloadView>>,
 }
 
 /// What [`ExportedRun::format`] says.

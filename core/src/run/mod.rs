@@ -22,6 +22,7 @@ mod effect;
 mod needs;
 mod overlay;
 mod projection;
+mod result;
 mod rollup;
 mod secret;
 mod state;
@@ -38,6 +39,7 @@ pub use overlay::{NodeOverlay, Overlay, fold_events, overlay};
 pub use projection::{
     AttemptRow, AttemptRowStatus, EdgeRow, NodeRow, RetryRow, Rows, RunRow, project, run_row,
 };
+pub use result::{PayloadView, RunResult};
 pub use state::{
     Attempt, Child, ChildCancellation, EdgeFact, End, Failure, Moment, NodeState, NodeStatus,
     PayloadFact, Retry, Run, RunStatus,

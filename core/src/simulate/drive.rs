@@ -6,14 +6,13 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::fixtures::{FixtureError, Fixtures, Outcome};
-use super::result::RunResult;
 use crate::code::Code;
 use crate::ids::{ChildId, RunId, TenantId, WorkerId};
 use crate::limits::Limits;
 use crate::plan::Plan;
 use crate::run::{
     ChildOutcome, ChildResult, Command, Effect, Envelopes, Event, Mode, NewPayload, Queue, Refusal,
-    Run, Start, Time, Wake, WorkflowReference, decide, effects,
+    Run, RunResult, Start, Time, Wake, WorkflowReference, decide, effects,
 };
 use crate::time::Millis;
 use crate::value::{self, Value, canonical};
@@ -60,11 +59,11 @@ impl Simulation {
     /// What readers get (R2).
     #[must_use]
     pub fn result(&self) -> RunResult {
-        RunResult::of(
+        RunResult::simulated(
             &self.run,
             self.events.clone(),
             &self.payloads,
-            Some(self.duration),
+            self.duration,
         )
     }
 }

@@ -6,8 +6,7 @@
 
 mod drive;
 mod fixtures;
-mod result;
 
+pub use crate::run::{PayloadView, RunResult};
 pub use drive::{Refused, SIMULATION_NAMESPACE, Simulation, simulate};
 pub use fixtures::{Attempt, FixtureError, Fixtures, NodeFixture, Outcome};
-pub use result::{PayloadView, RunResult};

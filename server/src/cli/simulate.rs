@@ -76,22 +76,21 @@ fn answer(
 ) -> Result<Answer, Fault> {
     let result = simulation.result();
     if arguments.events {
-        for event in &result.events {
+        for event in &simulation.events {
             output.json(event)?;
         }
     } else if arguments.json {
         output.json(&result)?;
     } else {
-        for event in &result.events {
+        for event in &simulation.events {
             let at = event.virtual_offset_ms.unwrap_or_default().0;
             output.line(format!("{at:>8} ms  {}", told(event)))?;
         }
-        let outputs = result.outputs.as_ref().and_then(Value::as_object);
         run::people(
             &result.run_id,
             result.status,
             result.failure.as_ref(),
-            outputs.into_iter().flatten(),
+            result.outputs.iter().flatten(),
             output,
         )?;
     }

@@ -7,7 +7,7 @@ use sluicegate_core::api::RunResult;
 use sluicegate_core::audit;
 use sluicegate_core::compile;
 use sluicegate_core::graph::Graph;
-use sluicegate_core::ids::{Hash, NodeId, Permission, RunId, WorkflowKey};
+use sluicegate_core::ids::{Hash, Permission, RunId, WorkflowKey};
 use sluicegate_core::limits::Limits;
 use sluicegate_core::plan::Plan;
 use sluicegate_core::run::{Event, WorkflowReference, permission_digest, project};
@@ -239,30 +239,10 @@ impl Engine {
             input_hash: value::hash(&request.input),
             whole,
         };
-        Ok((stored, answer(run_id, &simulated)))
-    }
-}
-
-/// R2, under the id of the stored run (D3).
-fn answer(run_id: RunId, simulated: &Simulation) -> RunResult {
-    let result = simulated.result();
-    let outputs = match result.outputs {
-        Some(Value::Object(members)) => Some(
-            members
-                .into_iter()
-                .map(|(node, value)| (NodeId::from(node), value))
-                .collect(),
-        ),
-        _ => None,
-    };
-    RunResult {
-        run_id,
-        status: result.status,
-        outputs,
-        failure: result.failure,
-        virtual_duration_ms: result.virtual_duration_ms,
-        events: Some(result.events),
-        payloads: Some(result.payloads),
+        // R2, under the id of the stored run (D3).
+        let mut answer = simulated.result();
+        answer.run_id = run_id;
+        Ok((stored, answer))
     }
 }
 

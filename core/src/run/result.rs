@@ -4,33 +4,38 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::command::NewPayload;
+use super::event::{Event, PayloadKind};
+use super::state::{Failure, Run, RunStatus};
 use crate::evidence::Evidence;
-use crate::ids::{PayloadId, RunId};
-use crate::run::{Event, Failure, NewPayload, PayloadKind, Run, RunStatus};
+use crate::ids::{NodeId, PayloadId, RunId};
 use crate::time::Millis;
 use crate::value::Value;
 
-/// R2.
+/// What a run gave (R2): one shape for HTTP, the command line and npm. A live run's result
+/// has neither events nor payloads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunResult {
     /// The run.
     pub run_id: RunId,
-    /// How it stands.
+    /// How it ended, or how far it is.
     pub status: RunStatus,
-    /// Output node → what it received, secrets removed; succeeded runs only.
+    /// Output node → what it received, secrets removed (R1); succeeded runs only.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub outputs: Option<Value>,
+    pub outputs: Option<BTreeMap<NodeId, Value>>,
     /// Why it failed or was refused.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failure: Option<Failure>,
-    /// How long it took on its own clock; simulations only.
+    /// How long a simulation took on its own clock.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub virtual_duration_ms: Option<Millis>,
-    /// What happened.
-    pub events: Vec<Event>,
-    /// What readers may see of each payload.
-    pub payloads: BTreeMap<PayloadId, PayloadView>,
+    /// The events of a simulation.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub events: Option<Vec<Event>>,
+    /// What readers may see of the payloads of a simulation.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub payloads: Option<BTreeMap<PayloadId, PayloadView>>,
 }
 
 /// Evidence with its preview, as readers get it (D1).
@@ -55,19 +60,19 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
 }
 
 impl RunResult {
-    /// Puts a run's result together from its fold, its events and its payloads.
+    /// Puts a simulation's result together from its fold, its events and its payloads.
     #[must_use]
-    pub fn of(
+    pub fn simulated(
         run: &Run,
         events: Vec<Event>,
         payloads: &[NewPayload],
-        virtual_duration_ms: Option<Millis>,
+        duration: Millis,
     ) -> Self {
         let mut outputs = None;
         let mut views = BTreeMap::new();
         for payload in payloads {
             match payload.kind {
-                PayloadKind::Result => outputs = Some(Value::clone(&payload.value)),
+                PayloadKind::Result => outputs = Some(members(&payload.value)),
                 PayloadKind::Execution | PayloadKind::Evidence => {
                     let view = PayloadView {
                         evidence: payload.evidence.evidence.clone(),
@@ -82,9 +87,17 @@ impl RunResult {
             status: run.status(),
             outputs,
             failure: run.end().and_then(|end| end.failure.clone()),
-            virtual_duration_ms,
-            events,
-            payloads: views,
+            virtual_duration_ms: Some(duration),
+            events: Some(events),
+            payloads: Some(views),
         }
     }
+}
+
+/// A stored result is an object by output node.
+fn members(result: &Value) -> BTreeMap<NodeId, Value> {
+    let members = result.as_object().into_iter().flatten();
+    members
+        .map(|(node, value)| (NodeId::from(node.as_str()), value.clone()))
+        .collect()
 }
