@@ -162,15 +162,36 @@ fn fits(expected: &Value, actual: &Value) -> bool {
     }
 }
 
+/// Whether all that the expectation names is there: members by name, items in this order with
+/// others between them.
+fn holds(expected: &Value, actual: &Value) -> bool {
+    match (expected, actual) {
+        (Value::Array(expected), Value::Array(actual)) => {
+            let mut rest = actual.iter();
+            expected.iter().all(|e| rest.any(|a| holds(e, a)))
+        }
+        (Value::Object(expected), Value::Object(actual)) => expected
+            .iter()
+            .all(|(name, e)| actual.get(name).is_some_and(|a| holds(e, a))),
+        (expected, actual) => expected == actual,
+    }
+}
+
 /// What is wrong with the outcome of a vector.
 fn judge(vector: &Value) -> Option<String> {
     let given = vector["given"].as_array().unwrap();
     let then = &vector["then"];
     let (right, outcome) = match call(text_of(&vector["when"]), given) {
         Ok(gives) => {
-            let right = then
-                .get("gives")
-                .is_some_and(|expected| fits(expected, &gives));
+            let right = match (then.get("gives"), then.get("has")) {
+                (Some(expected), None) => fits(expected, &gives),
+                (None, Some(expected)) => {
+                    let lacked = then.get("lacks").and_then(Value::as_array);
+                    let lacks = |absent: &Vec<Value>| !absent.iter().any(|a| holds(a, &gives));
+                    holds(expected, &gives) && lacked.is_none_or(lacks)
+                }
+                _ => false,
+            };
             (right, json!({ "gives": gives }))
         }
         Err(Thrown(code, pointer)) => {

@@ -43,6 +43,27 @@ function fits(expected, actual) {
   );
 }
 
+/** Whether all that the expectation names is there: members by name, items in this order with
+ * others between them. */
+function holds(expected, actual) {
+  if (Array.isArray(expected)) {
+    if (!Array.isArray(actual)) return false;
+    let at = 0;
+    return expected.every((item) => {
+      while (at < actual.length && !holds(item, actual[at])) at += 1;
+      at += 1;
+      return at <= actual.length;
+    });
+  }
+  if (!isObject(expected)) return expected === actual;
+  return (
+    isObject(actual) &&
+    Object.keys(expected).every(
+      (name) => Object.hasOwn(actual, name) && holds(expected[name], actual[name]),
+    )
+  );
+}
+
 /** What is wrong with the outcome of one vector; nothing when it is as expected. */
 function judge({ given, when, then }) {
   if (typeof core[when] !== 'function') return `the package has no function ${when}`;
@@ -56,8 +77,13 @@ function judge({ given, when, then }) {
   if (then.throws && outcome.throws) {
     const { code, pointer = outcome.throws.pointer } = then.throws;
     if (code === outcome.throws.code && pointer === outcome.throws.pointer) return undefined;
-  } else if ('gives' in then && 'gives' in outcome && fits(then.gives, outcome.gives)) {
-    return undefined;
+  } else if ('gives' in then && 'gives' in outcome) {
+    if (fits(then.gives, outcome.gives)) return undefined;
+  } else if ('has' in then && 'gives' in outcome) {
+    const { has, lacks = [] } = then;
+    if (holds(has, outcome.gives) && !lacks.some((absent) => holds(absent, outcome.gives))) {
+      return undefined;
+    }
   }
   return `expected ${JSON.stringify(then)}, got ${JSON.stringify(outcome)}`;
 }

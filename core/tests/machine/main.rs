@@ -13,3 +13,4 @@ mod laws;
 mod live;
 mod order;
 mod plans;
+mod reported;

@@ -19,13 +19,12 @@ use crate::value::{self, Value};
 impl Draft<'_> {
     /// `Continue`: legal while the run is held and no attempt is in flight.
     pub(super) fn go_on(&mut self) -> Result<(), Refusal> {
-        if self.run.in_flight.is_some() || self.end_if_spent(None)? {
-            // An attempt in flight has its own commands.
-            return if self.run.in_flight.is_some() {
-                Err(Refusal::Stale)
-            } else {
-                Ok(())
-            };
+        // An attempt in flight has its own commands; a queued run is claimed first, overdue or not.
+        if self.run.in_flight.is_some() || self.run.status() == RunStatus::Queued {
+            return Err(Refusal::Stale);
+        }
+        if self.end_if_spent(None)? {
+            return Ok(());
         }
         match self.run.status() {
             RunStatus::Running => self.drive(),
