@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sluicegate_core::actor::{Actor, Origin, UserActor};
-use sluicegate_core::audit::{Draft, Head, Subject};
+use sluicegate_core::audit::{Draft, Head, Subject, events_hash};
 use sluicegate_core::catalogue::Catalogue;
 use sluicegate_core::compile::compile;
 use sluicegate_core::graph::Graph;
@@ -252,12 +252,13 @@ pub(crate) fn actor() -> Actor {
     })
 }
 
-/// `{entries, head}`: whole audit chains.
+/// `{entries, head, events}`: whole audit chains.
 pub(crate) fn chains() -> Vec<Value> {
     let chain = |length: u64| {
         let mut head = Head::default();
-        let mut entries = Vec::new();
+        let (mut entries, mut events) = (Vec::new(), Vec::new());
         for n in 1..=length {
+            let event = json!({"runId": format!("r{n}"), "sequence": 1, "type": "run.queued", "payload": {}});
             let draft = Draft {
                 tenant_id: TenantId::from("t"),
                 actor: actor(),
@@ -267,14 +268,16 @@ pub(crate) fn chains() -> Vec<Value> {
                     kind: "run".to_owned(),
                     id: format!("r{n}"),
                 },
-                metadata: json!({"events": [{"sequence": n, "type": "run.queued"}]}),
+                metadata: json!({"events": [{"sequence": 1, "type": "run.queued"}], "firstSequence": 1, "lastSequence": 1, "eventsHash": events_hash(std::slice::from_ref(&event))}),
                 occurred_at: Instant(n),
             };
             let entry = draft.seal(&head).unwrap();
             head = entry.head();
             entries.push(value::to_value(&entry).unwrap());
+            events.push(event);
         }
-        json!({"entries": entries, "head": value::to_value(&head).unwrap()})
+        let head = value::to_value(&head).unwrap();
+        json!({"entries": entries, "head": head, "events": events})
     };
     (0..6).map(chain).collect()
 }

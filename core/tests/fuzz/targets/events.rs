@@ -4,7 +4,8 @@ use serde_json::Value;
 use sluicegate_core::ids::{RunId, TenantId};
 use sluicegate_core::plan::Plan;
 use sluicegate_core::run::{
-    Command, Envelopes, Event, Run, Time, decide, effects, needs, project, run_row,
+    Command, Envelopes, Event, Run, Time, decide, effects, fold_events, needs, overlay, project,
+    run_row,
 };
 use sluicegate_core::time::Instant;
 
@@ -42,7 +43,10 @@ pub(crate) fn events(input: &[u8]) {
         }
         shown(&plan, &run);
     }
-    let _ = project(&plan, &run, &log);
+    let _ = (project(&plan, &run, &log), overlay(&plan, &run));
+    if let Ok(run) = fold_events(&plan, stored) {
+        shown(&plan, &run);
+    }
     let now = Instant(run.clock().recorded_at.map_or(0, |at| at.0));
     let cancel = Command::Cancel {
         requested_by: crate::corpus::actor(),
