@@ -8,16 +8,21 @@ use sluicegate_core::catalogue::Catalogue;
 use sluicegate_core::code::Code;
 use sluicegate_core::graph::Graph;
 use sluicegate_core::limits::Limits;
-use sluicegate_core::validate::{self, Issue, Location};
+use sluicegate_core::validate::{self, Issue, Location, Memory};
 
 use crate::canvas::gesture::Item;
 use crate::canvas::view::{Canvas, Marks};
 use crate::ui::icon::{Icon, icon};
 
 /// What is wrong with a graph. With a server at hand its catalogue is only a moment away, so
-/// nothing is said about its absence.
-pub(crate) fn check(graph: &Graph, catalogue: Option<&Catalogue>) -> Vec<Issue> {
-    let mut issues = validate::check(graph, catalogue, &Limits::default());
+/// nothing is said about its absence. The memory is that of the last check of this graph, so that
+/// an edit costs only what it changed.
+pub(crate) fn check(
+    memory: &mut Memory,
+    graph: &Graph,
+    catalogue: Option<&Catalogue>,
+) -> Vec<Issue> {
+    let mut issues = validate::check_with(memory, graph, catalogue, &Limits::default());
     issues.retain(|issue| issue.code != Code::CatalogueAbsent);
     issues
 }

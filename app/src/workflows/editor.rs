@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use sluicegate_core::api::{WorkflowDetail, WorkflowStatus};
 use sluicegate_core::catalogue::Catalogue;
 use sluicegate_core::graph::Graph;
-use sluicegate_core::validate::Issue;
+use sluicegate_core::validate::{Issue, Memory};
 
 use super::{draft, header, palette};
 use crate::canvas::gesture::Item;
@@ -96,9 +96,13 @@ fn bench(app: App, detail: WorkflowDetail, graph: Arc<Graph>) -> AnyView {
     let archived = detail.row.status == WorkflowStatus::Archived;
     let document = Document::new(graph.clone(), may_edit && !archived);
     let catalogue = catalogue::load(app);
+    let known = StoredValue::new(Memory::default());
     let issues = Memo::new(move |_| {
         let catalogue = catalogue.get();
-        Arc::new(document.with(|graph| problems::check(graph, catalogue.as_deref())))
+        let check = |known: &mut Memory| {
+            document.with(|graph| problems::check(known, graph, catalogue.as_deref()))
+        };
+        Arc::new(known.try_update_value(check).unwrap_or_default())
     });
     let simulation = Simulation::new();
     let overlay = Signal::derive(move || simulation.overlay());

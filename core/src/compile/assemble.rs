@@ -3,9 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::catalogue::Catalogue;
 use crate::gate::Expr;
-use crate::graph::{self, Graph, Kind};
+use crate::graph::{self, Kind};
 use crate::ids::SchemaId;
 use crate::limits::Limits;
 use crate::mapping::{Binding, Mapping, Source};
@@ -14,19 +13,15 @@ use crate::plan::{
     Node, OnExhausted, PLAN_VERSION, Policy, Task,
 };
 use crate::time::Millis;
-use crate::validate::{Flow, Survey, pinned_action, pinned_agent, template};
+use crate::validate::{Survey, pinned_action, pinned_agent, template};
 use crate::value::Pointer;
 
-pub(super) fn plan(
-    graph: &Graph,
-    catalogue: Option<&Catalogue>,
-    limits: &Limits,
-) -> Option<Document> {
-    let survey = Survey::new(graph, catalogue, limits);
-    let order = Flow::new(&survey).order()?;
+/// The plan of a sound graph, its nodes in plan order (O1).
+pub(super) fn plan(survey: &Survey<'_>, order: &[usize]) -> Option<Document> {
+    let graph = survey.graph;
     let nodes = order
-        .into_iter()
-        .map(|at| node(&survey, survey.nodes.get(at)?))
+        .iter()
+        .map(|at| node(survey, survey.nodes.get(*at)?))
         .collect::<Option<Vec<Node>>>()?;
     let edges = survey.edges.iter().map(|route| Edge {
         id: route.edge.id.clone(),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::compile;
 use crate::catalogue::{AgentStatus, Catalogue, Idempotency};
 use crate::code::Code;
-use crate::graph::{Graph, Kind};
+use crate::graph::{ActionNode, AgentNode, Graph, Kind};
 use crate::ids::{Hash, NodeId, Permission, SchemaId};
 use crate::limits::Limits;
 use crate::plan::Document;
@@ -138,47 +138,46 @@ fn judge_input(graph: &Graph, input: &Value, limits: &Limits) -> Vec<Issue> {
 
 fn references(graph: &Graph, catalogue: Option<&Catalogue>) -> Vec<Reference> {
     let mut references = BTreeSet::new();
+    // Many ports name the same few schemas, and hashing one is dear.
+    let mut schemas: BTreeSet<&SchemaId> = BTreeSet::new();
     for node in &graph.nodes {
-        references.extend(
-            node.ports
-                .values()
-                .filter_map(|id| schema_reference(graph, id)),
-        );
-        let pinned = match &node.kind {
-            Kind::Validator(validator) => validator
-                .schema
-                .as_ref()
-                .and_then(|id| schema_reference(graph, id)),
+        schemas.extend(node.ports.values());
+        match &node.kind {
+            Kind::Validator(validator) => schemas.extend(&validator.schema),
             Kind::Agent(agent) | Kind::AgentDecision(agent) => {
-                let row = catalogue.and_then(|catalogue| pinned_agent(catalogue, agent));
-                agent.agent.as_ref().and_then(|pin| {
-                    Some(Reference {
-                        kind: ReferenceKind::Agent,
-                        id: pin.agent_id.as_ref()?.to_string(),
-                        version: pin.revision?.to_string(),
-                        available: row.is_some_and(|row| row.status == AgentStatus::Active),
-                    })
-                })
+                references.extend(agent_reference(agent, catalogue));
             }
-            Kind::Action(action) => {
-                let contract = catalogue.and_then(|catalogue| pinned_action(catalogue, action));
-                action.action.as_ref().and_then(|pin| {
-                    Some(Reference {
-                        kind: ReferenceKind::Action,
-                        id: pin.action_id.as_ref()?.to_string(),
-                        version: pin.contract_version?.to_string(),
-                        available: contract.is_some_and(|contract| {
-                            is_allowed(contract.risk)
-                                && contract.idempotency == Idempotency::Required
-                        }),
-                    })
-                })
-            }
-            Kind::Input | Kind::Gate(_) | Kind::Merge(_) | Kind::Output(_) => None,
-        };
-        references.extend(pinned);
+            Kind::Action(action) => references.extend(action_reference(action, catalogue)),
+            Kind::Input | Kind::Gate(_) | Kind::Merge(_) | Kind::Output(_) => {}
+        }
     }
+    let schemas = schemas.into_iter();
+    references.extend(schemas.filter_map(|id| schema_reference(graph, id)));
     references.into_iter().collect()
+}
+
+fn agent_reference(agent: &AgentNode, catalogue: Option<&Catalogue>) -> Option<Reference> {
+    let pin = agent.agent.as_ref()?;
+    let row = catalogue.and_then(|catalogue| pinned_agent(catalogue, agent));
+    Some(Reference {
+        kind: ReferenceKind::Agent,
+        id: pin.agent_id.as_ref()?.to_string(),
+        version: pin.revision?.to_string(),
+        available: row.is_some_and(|row| row.status == AgentStatus::Active),
+    })
+}
+
+fn action_reference(action: &ActionNode, catalogue: Option<&Catalogue>) -> Option<Reference> {
+    let pin = action.action.as_ref()?;
+    let contract = catalogue.and_then(|catalogue| pinned_action(catalogue, action));
+    Some(Reference {
+        kind: ReferenceKind::Action,
+        id: pin.action_id.as_ref()?.to_string(),
+        version: pin.contract_version?.to_string(),
+        available: contract.is_some_and(|contract| {
+            is_allowed(contract.risk) && contract.idempotency == Idempotency::Required
+        }),
+    })
 }
 
 /// A schema that the graph names; built-in ones belong to the format and are no reference.

@@ -13,7 +13,7 @@ use crate::catalogue::Catalogue;
 use crate::graph::Graph;
 use crate::limits::Limits;
 use crate::plan::Document;
-use crate::validate::{Issue, check};
+use crate::validate::{Issue, Memory, judge};
 
 /// What compiling gives.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,11 +28,16 @@ pub struct Compiled {
 /// pinned agents and actions say; without one it can be simulated, but not published.
 #[must_use]
 pub fn compile(graph: &Graph, catalogue: Option<&Catalogue>, limits: &Limits) -> Compiled {
-    let issues = check(graph, catalogue, limits);
-    let plan = if issues.iter().any(Issue::is_error) {
+    let mut memory = Memory::default();
+    let judged = judge(&mut memory, graph, catalogue, limits);
+    let plan = if judged.issues.iter().any(Issue::is_error) {
         None
     } else {
-        assemble::plan(graph, catalogue, limits)
+        let sound = judged.sound.as_ref();
+        sound.and_then(|(survey, order)| assemble::plan(survey, order))
     };
-    Compiled { plan, issues }
+    Compiled {
+        plan,
+        issues: judged.issues,
+    }
 }

@@ -55,6 +55,17 @@ pub struct Point {
     pub y: i64,
 }
 
+/// What the semantic checksum covers (G1): the document without its layout.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Meaning<'g> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema_version: Option<i64>,
+    nodes: Vec<&'g Node>,
+    edges: Vec<&'g Edge>,
+    schemas: &'g BTreeMap<SchemaId, Value>,
+}
+
 impl Default for Graph {
     fn default() -> Self {
         Self {
@@ -118,14 +129,15 @@ impl Graph {
     /// # Errors
     /// As [`Graph::to_value`].
     pub fn checksum(&self) -> Result<Hash, JsonError> {
-        let mut bare = self.clone();
-        bare.nodes.sort_by(|a, b| a.id.cmp(&b.id));
-        bare.edges.sort_by(|a, b| a.id.cmp(&b.id));
-        let mut document = bare.to_value()?;
-        if let Value::Object(members) = &mut document {
-            members.remove("layout");
-        }
-        Ok(value::hash(&document))
+        let mut meaning = Meaning {
+            schema_version: self.schema_version,
+            nodes: self.nodes.iter().collect(),
+            edges: self.edges.iter().collect(),
+            schemas: &self.schemas,
+        };
+        meaning.nodes.sort_by(|a, b| a.id.cmp(&b.id));
+        meaning.edges.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(value::hash(&value::to_value(&meaning)?))
     }
 
     /// The node with this id; the first one, should a draft use an id twice.

@@ -23,7 +23,7 @@ use jsonschema::Validator;
 
 pub use built_in::{BUILT_IN, built_in};
 pub use prove::compare;
-pub(crate) use prove::compare_within;
+pub(crate) use prove::{COMPARISON_STEPS, compare_within};
 
 use crate::{
     code::Code,

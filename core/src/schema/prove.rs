@@ -10,8 +10,10 @@ use super::{
 };
 use crate::value::{Map, Value};
 
-/// Steps that one comparison may take, which bounds a hostile pair of schemas to milliseconds.
+/// Steps that one proof may take, which bounds a hostile pair of schemas to milliseconds.
 const STEPS: u32 = 2_000;
+/// Steps that one comparison may take: it tries two proofs.
+pub(crate) const COMPARISON_STEPS: u32 = 2 * STEPS;
 /// How deep one proof may lean on another.
 const DEPTH: u32 = 48;
 

@@ -1,15 +1,14 @@
-//! What the edges alone say: order, cycles, reachability, what is upstream, and which ports
-//! are certain to have emitted (wire-format.md Q2, M2; run-machine.md O1, O3, K2).
+//! What the edges alone say: order, cycles and reachability (wire-format.md Q2, G9;
+//! run-machine.md O1).
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque, btree_map};
 
-use petgraph::algo::dominators::{Dominators, simple_fast};
-use petgraph::algo::tarjan_scc;
+use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 
-use super::survey::{NodeIx, Survey, Wire, choices};
-use crate::graph::{Kind, Port};
+use super::survey::{NodeIx, Survey, Wire};
+use crate::graph::Kind;
 
 /// The nodes and wires of a survey as a directed graph.
 pub(crate) struct Flow {
@@ -47,7 +46,7 @@ impl Flow {
         let inputs = inputs.filter(|(_, node)| node.kind == Kind::Input);
         let inputs: Vec<NodeIx> = inputs.map(|(at, _)| at).collect();
         flow.has_input = !inputs.is_empty();
-        flow.reachable = flow.reach(inputs, false);
+        flow.reachable = flow.reach(inputs);
         flow
     }
 
@@ -68,12 +67,6 @@ impl Flow {
             .is_some_and(|wires| !wires.is_empty())
     }
 
-    /// Every node strictly before this one.
-    pub(crate) fn upstream(&self, node: NodeIx) -> Vec<bool> {
-        let sources = self.neighbours(node, true).collect();
-        self.reach(sources, true)
-    }
-
     /// Plan order (O1): Kahn's algorithm, always the smallest id among the ready ones; none
     /// when there is a cycle.
     pub(crate) fn order(&self) -> Option<Vec<NodeIx>> {
@@ -84,7 +77,7 @@ impl Flow {
         let mut order = Vec::with_capacity(waiting.len());
         while let Some(Reverse(node)) = ready.pop() {
             order.push(node);
-            for next in self.neighbours(node, false) {
+            for next in self.targets(node) {
                 if let Some(count) = waiting.get_mut(next) {
                     *count -= 1;
                     if *count == 0 {
@@ -105,23 +98,28 @@ impl Flow {
         }
         for wire in &self.wires {
             let (source, target) = (wire.source.0, wire.target.0);
-            graph.update_edge(NodeIndex::new(source), NodeIndex::new(target), ());
+            graph.add_edge(NodeIndex::new(source), NodeIndex::new(target), ());
         }
-        let mut cycles: Vec<Vec<NodeIx>> = tarjan_scc(&graph)
+        let mut cycles: Vec<Vec<NodeIx>> = kosaraju_scc(&graph)
             .into_iter()
-            .filter_map(|component| component.into_iter().map(NodeIndex::index).min())
-            .filter_map(|smallest| self.shortest_cycle(smallest))
+            .filter_map(|component| {
+                let within: BTreeSet<NodeIx> =
+                    component.into_iter().map(NodeIndex::index).collect();
+                self.shortest_cycle(&within)
+            })
             .collect();
         cycles.sort_unstable();
         cycles
     }
 
-    /// Breadth first, neighbours in order of ids, so that of several the same one is found.
-    fn shortest_cycle(&self, start: NodeIx) -> Option<Vec<NodeIx>> {
+    /// The shortest cycle through the smallest node of a component, if it has one. Breadth
+    /// first, neighbours in order of ids, so that of several the same one is found.
+    fn shortest_cycle(&self, within: &BTreeSet<NodeIx>) -> Option<Vec<NodeIx>> {
+        let start = *within.first()?;
         let mut before: BTreeMap<NodeIx, NodeIx> = BTreeMap::new();
         let mut queue = VecDeque::from([start]);
         while let Some(node) = queue.pop_front() {
-            let mut targets: Vec<NodeIx> = self.neighbours(node, false).collect();
+            let mut targets: Vec<NodeIx> = self.targets(node).collect();
             targets.sort_unstable();
             for target in targets {
                 if target == start {
@@ -134,7 +132,9 @@ impl Flow {
                     cycle.reverse();
                     return Some(cycle);
                 }
-                if let btree_map::Entry::Vacant(entry) = before.entry(target) {
+                if within.contains(&target)
+                    && let btree_map::Entry::Vacant(entry) = before.entry(target)
+                {
                     entry.insert(node);
                     queue.push_back(target);
                 }
@@ -143,7 +143,8 @@ impl Flow {
         None
     }
 
-    fn reach(&self, from: Vec<NodeIx>, backwards: bool) -> Vec<bool> {
+    /// Every node that a path leads to from one of these, themselves too.
+    fn reach(&self, from: Vec<NodeIx>) -> Vec<bool> {
         let mut seen = vec![false; self.outgoing.len()];
         let mut open = from;
         while let Some(node) = open.pop() {
@@ -151,136 +152,30 @@ impl Flow {
                 continue;
             };
             if !std::mem::replace(seen, true) {
-                open.extend(self.neighbours(node, backwards));
+                open.extend(self.targets(node));
             }
         }
         seen
     }
 
-    fn neighbours(&self, node: NodeIx, backwards: bool) -> impl Iterator<Item = NodeIx> + '_ {
-        let list = if backwards {
-            &self.incoming
-        } else {
-            &self.outgoing
-        };
-        let wires = list.get(node).into_iter().flatten();
-        wires.filter_map(|at| self.wires.get(*at)).map(move |wire| {
-            if backwards {
-                wire.source.0
-            } else {
-                wire.target.0
-            }
-        })
+    /// Where the wires out of a node lead, one for each wire.
+    fn targets(&self, node: NodeIx) -> impl Iterator<Item = NodeIx> + '_ {
+        self.outgoing(node).map(|wire| wire.target.0)
+    }
+
+    /// The wires out of a node, by edge id.
+    pub(super) fn outgoing(&self, node: NodeIx) -> impl Iterator<Item = &Wire> {
+        let wires = self.outgoing.get(node).into_iter().flatten();
+        wires.filter_map(|at| self.wires.get(*at))
+    }
+
+    /// The wires into a node, by edge id.
+    pub(super) fn incoming(&self, node: NodeIx) -> impl Iterator<Item = &Wire> {
+        let wires = self.incoming.get(node).into_iter().flatten();
+        wires.filter_map(|at| self.wires.get(*at))
     }
 }
 
 fn is_set(flags: &[bool], at: usize) -> bool {
     flags.get(at).copied().unwrap_or_default()
-}
-
-/// Which ports are certain to have emitted when a node runs (M2). Only for a graph without
-/// cycles.
-///
-/// Two arguments prove it. A port that dominates the node lies on every path to it, and one
-/// of those paths emitted. A node's only possible port emits whenever that node runs, and it
-/// runs when something that dominates the reader leads to it whatever is chosen on the way;
-/// by then it has settled, for it is upstream and merges wait for all their edges.
-pub(crate) struct Certainty<'s> {
-    survey: &'s Survey<'s>,
-    flow: &'s Flow,
-    order: &'s [NodeIx],
-    ports: BTreeMap<(NodeIx, &'static str), NodeIndex>,
-    dominators: Option<Dominators<NodeIndex>>,
-}
-
-impl<'s> Certainty<'s> {
-    pub(crate) fn new(survey: &'s Survey<'s>, flow: &'s Flow, order: &'s [NodeIx]) -> Self {
-        // Vertices: first the nodes at their own positions, then the output ports in use.
-        let mut graph = DiGraph::<(), ()>::new();
-        for _ in &survey.nodes {
-            graph.add_node(());
-        }
-        let mut ports = BTreeMap::new();
-        for wire in &flow.wires {
-            let (node, port) = wire.source;
-            let port = *ports.entry((node, port.name)).or_insert_with(|| {
-                let vertex = graph.add_node(());
-                graph.add_edge(NodeIndex::new(node), vertex, ());
-                vertex
-            });
-            graph.add_edge(port, NodeIndex::new(wire.target.0), ());
-        }
-        let input = survey
-            .nodes
-            .iter()
-            .position(|node| node.kind == Kind::Input);
-        Self {
-            survey,
-            flow,
-            order,
-            ports,
-            dominators: input.map(|input| simple_fast(&graph, NodeIndex::new(input))),
-        }
-    }
-
-    /// Whether `port` of `source`, a node upstream of `reader`, has emitted whenever `reader`
-    /// runs. True also where nothing can be said because the reader is never reached.
-    pub(crate) fn is_certain(&self, source: NodeIx, port: &Port, reader: NodeIx) -> bool {
-        let dominators = self.dominators.as_ref();
-        let Some(before) = dominators.and_then(|d| d.strict_dominators(NodeIndex::new(reader)))
-        else {
-            return true;
-        };
-        let before: BTreeSet<NodeIndex> = before.collect();
-        if let Some(vertex) = self.ports.get(&(source, port.name))
-            && before.contains(vertex)
-        {
-            return true;
-        }
-        let Some(node) = self.survey.nodes.get(source) else {
-            return true;
-        };
-        let mut possible = choices(node);
-        if possible.next().map(|only| only.name) != Some(port.name) || possible.next().is_some() {
-            return false;
-        }
-        let leads = self.leading_to(source);
-        let leads_on = |(node, port): &(NodeIx, &'static str)| {
-            self.wires_of(*node, port)
-                .any(|wire| is_set(&leads, wire.target.0))
-        };
-        before.iter().any(|vertex| is_set(&leads, vertex.index()))
-            || self
-                .ports
-                .iter()
-                .any(|(end, vertex)| before.contains(vertex) && leads_on(end))
-    }
-
-    /// For every node whether, once it runs, `goal` is certain to run: whichever port is
-    /// chosen, one of its edges leads on.
-    fn leading_to(&self, goal: NodeIx) -> Vec<bool> {
-        let mut leads = vec![false; self.survey.nodes.len()];
-        for &at in self.order.iter().rev() {
-            let Some(node) = self.survey.nodes.get(at) else {
-                continue;
-            };
-            let mut possible = choices(node).peekable();
-            let all = possible.peek().is_some()
-                && possible.all(|port| {
-                    self.wires_of(at, port.name)
-                        .any(|wire| is_set(&leads, wire.target.0))
-                });
-            if let Some(leads) = leads.get_mut(at) {
-                *leads = at == goal || all;
-            }
-        }
-        leads
-    }
-
-    fn wires_of<'p>(&'p self, node: NodeIx, port: &'p str) -> impl Iterator<Item = &'p Wire> + 'p {
-        let wires = self.flow.outgoing.get(node).into_iter().flatten();
-        wires
-            .filter_map(|at| self.flow.wires.get(*at))
-            .filter(move |wire| wire.source.1.name == port)
-    }
 }

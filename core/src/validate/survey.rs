@@ -1,22 +1,19 @@
 //! What the rules look at: a graph indexed once, with what cannot be addressed left out
 //! (wire-format.md Q2). Building it is linear in the document.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::memory::{Memory, Place};
 use crate::catalogue::Catalogue;
 use crate::graph::{Direction, Edge, Endpoint, Graph, Node, NodeType, Port};
-use crate::ids::Hash;
 use crate::limits::Limits;
 use crate::schema::{self, Compatibility, Fault, Schema};
+use crate::value::{Pointer, Value};
 
 /// Position of a node in order of ids.
 pub(crate) type NodeIx = usize;
-
-/// Steps that all comparisons of schemas in one check may take together: some ten that are given
-/// up, and far more than a graph of ordinary schemas needs.
-const STEPS: u32 = 40_000;
 
 /// A graph with its indices. Of an id that is used twice only the first holder is in here;
 /// `id.duplicate` says so, and no other rule can name the second one.
@@ -29,12 +26,11 @@ pub(crate) struct Survey<'g> {
     /// The edges by id.
     pub(crate) edges: Vec<Route<'g>>,
     /// Faults of the graph's own schemas, by schema id.
-    pub(crate) schema_faults: Vec<(&'g str, Vec<Fault>)>,
+    pub(crate) schema_faults: Vec<(&'g str, Arc<[Fault]>)>,
     index: BTreeMap<&'g str, NodeIx>,
     schemas: BTreeMap<&'g str, Arc<Schema>>,
-    /// What was compared already: many edges join the same two schemas.
-    compared: RefCell<BTreeMap<(Hash, Hash), Compatibility>>,
-    steps: Cell<u32>,
+    /// What is known of schemas already, in this check and before.
+    memory: RefCell<&'g mut Memory>,
 }
 
 /// An edge with what its ends resolve to.
@@ -89,6 +85,7 @@ impl<'g> Survey<'g> {
         graph: &'g Graph,
         catalogue: Option<&'g Catalogue>,
         limits: &'g Limits,
+        memory: &'g mut Memory,
     ) -> Self {
         let mut nodes: Vec<&Node> = graph.nodes.iter().collect();
         // Stable: of equal ids the first in the document stays first.
@@ -123,7 +120,7 @@ impl<'g> Survey<'g> {
                 target: resolve(&edge.target, Direction::Input),
             })
             .collect();
-        let (schemas, schema_faults) = accept_schemas(graph);
+        let (schemas, schema_faults) = accept_schemas(graph, memory);
         Self {
             graph,
             catalogue,
@@ -133,23 +130,33 @@ impl<'g> Survey<'g> {
             schema_faults,
             index,
             schemas,
-            compared: RefCell::default(),
-            steps: Cell::new(STEPS),
+            memory: RefCell::new(memory),
         }
     }
 
-    /// Compares by S6, each pair once; where the check has taken too many steps already, nothing is
-    /// known.
+    /// Compares by S6.
     pub(crate) fn compare(&self, source: &Schema, target: &Schema) -> Compatibility {
-        let pair = (source.hash(), target.hash());
-        if let Some(known) = self.compared.borrow().get(&pair) {
-            return *known;
-        }
-        let mut steps = self.steps.get();
-        let found = schema::compare_within(source, target, &mut steps);
-        self.steps.set(steps);
-        self.compared.borrow_mut().insert(pair, found);
-        found
+        self.memory.borrow_mut().compare(source, target)
+    }
+
+    /// A schema that is not the graph's own, when it is in the subset.
+    pub(crate) fn accept(&self, document: &Value) -> Option<Arc<Schema>> {
+        self.memory.borrow_mut().accept(document).ok()
+    }
+
+    /// What a schema says about a place inside its values.
+    pub(super) fn place(&self, schema: &Schema, pointer: &Pointer) -> Place {
+        self.memory.borrow_mut().place(schema, pointer)
+    }
+
+    /// The schema of what mappings with these targets build.
+    pub(crate) fn shape(&self, targets: &[Pointer]) -> Option<Arc<Schema>> {
+        self.memory.borrow_mut().shape(targets)
+    }
+
+    /// All rules are judged: what none of them asked for is forgotten.
+    pub(super) fn end(&self) {
+        self.memory.borrow_mut().end();
     }
 
     /// The node with this id.
@@ -206,17 +213,17 @@ pub(crate) fn has_policy(node_type: NodeType) -> bool {
 
 const FAILURE: &str = "failure";
 
-type Accepted<'g> = (BTreeMap<&'g str, Arc<Schema>>, Vec<(&'g str, Vec<Fault>)>);
+type Accepted<'g> = (BTreeMap<&'g str, Arc<Schema>>, Vec<(&'g str, Arc<[Fault]>)>);
 
 /// The usable schemas by id, and the faults of the others. A built-in schema cannot be
 /// replaced by the graph's (I2).
-fn accept_schemas(graph: &Graph) -> Accepted<'_> {
+fn accept_schemas<'g>(graph: &'g Graph, memory: &mut Memory) -> Accepted<'g> {
     let mut schemas = BTreeMap::new();
     let mut faults = Vec::new();
     for (id, document) in &graph.schemas {
-        match Schema::accept(document) {
+        match memory.accept(document) {
             Ok(schema) => {
-                schemas.insert(id.as_str(), Arc::new(schema));
+                schemas.insert(id.as_str(), schema);
             }
             Err(found) => faults.push((id.as_str(), found)),
         }

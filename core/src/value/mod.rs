@@ -4,11 +4,13 @@
 //! integer is held as an integer and `-0` as `0`. So `==` on values is equality by J5.
 
 mod canonical;
+mod measure;
 mod pointer;
 mod read;
 mod shape;
 
 pub use canonical::{canonical, canonical_len, hash, to_value};
+pub use measure::canonical_len_of;
 pub use pointer::{Pointer, escape, index};
 pub use read::{fits_depth, normalise, read, read_bytes};
 pub use serde_json::{Map, Number, Value};

@@ -11,7 +11,7 @@ use crate::{code::Code, limits::Limits};
 
 /// The smallest magnitude that J1 refuses: 2^53.
 pub(super) const LIMIT: u64 = 1 << 53;
-const LIMIT_DOUBLE: f64 = 9_007_199_254_740_992.0;
+pub(super) const LIMIT_DOUBLE: f64 = 9_007_199_254_740_992.0;
 
 /// Reads one I-JSON document (J1, J4), normalised.
 ///

@@ -46,9 +46,8 @@ pub(in crate::validate) fn check(graph: &Graph, limits: &Limits, issues: &mut Ve
             report(issues, code, location, message);
         }
     }
-    match graph.to_value() {
-        Ok(document) => {
-            let bytes = value::canonical_len(&document);
+    match value::canonical_len_of(graph) {
+        Ok(bytes) => {
             let limit = limits.graph_bytes;
             if exceeds(bytes, limit) {
                 let message = format!(

@@ -1,17 +1,20 @@
 //! `mapping.*` (wire-format.md M1, M2, S6; seed A publication rule 8 and "Data mappings").
 
 use std::cell::OnceCell;
+use std::sync::Arc;
 
 use super::{report, template};
 use crate::code::Code;
 use crate::graph::{Binding, Direction, Mapping, Node, VariableSource};
 use crate::ids::NodeId;
 use crate::mapping::is_target;
-use crate::schema::{Compatibility, Reach, Schema};
-use crate::validate::flow::{Certainty, Flow};
+use crate::schema::{Compatibility, Schema};
+use crate::validate::flow::Flow;
 use crate::validate::issue::{Issue, Location};
+use crate::validate::memory::Place;
+use crate::validate::past::{Past, Reliance};
 use crate::validate::survey::{NodeIx, Survey};
-use crate::value::{Map, Pointer, Value};
+use crate::value::Pointer;
 
 pub(super) fn check(
     survey: &Survey<'_>,
@@ -19,21 +22,18 @@ pub(super) fn check(
     order: Option<&[NodeIx]>,
     issues: &mut Vec<Issue>,
 ) {
-    let certainty = OnceCell::new();
+    let past = OnceCell::new();
     for (at, node) in survey.nodes.iter().enumerate() {
         let mappings = node.kind.mappings();
         if mappings.is_empty() {
             continue;
         }
-        let before = order.map(|order| Before {
-            reader: at,
-            upstream: flow.upstream(at),
-            certainty: certainty.get_or_init(|| Certainty::new(survey, flow, order)),
-        });
+        let past = order.map(|order| past.get_or_init(|| Past::new(survey, flow, order)));
         let mut rule = Rule {
             survey,
             node,
-            before,
+            at,
+            past,
             issues,
         };
         rule.judge(mappings);
@@ -44,16 +44,10 @@ pub(super) fn check(
 struct Rule<'r, 'g> {
     survey: &'r Survey<'g>,
     node: &'g Node,
+    at: NodeIx,
     /// None while there is a cycle (Q2).
-    before: Option<Before<'r>>,
+    past: Option<&'r Past>,
     issues: &'r mut Vec<Issue>,
-}
-
-/// What stands before the node that reads.
-struct Before<'r> {
-    reader: NodeIx,
-    upstream: Vec<bool>,
-    certainty: &'r Certainty<'r>,
 }
 
 /// A read of an upstream port, from a path binding or a template's variable.
@@ -78,13 +72,12 @@ impl<'g> Rule<'_, 'g> {
                 (Some(schema), Some(target)) => self.place(at, schema, target),
                 _ => None,
             };
-            fits &= self.binding(at, &mapping.binding, place.as_ref());
-            fits &= target.is_some() && (wanted.is_none() || place.is_some());
+            fits &= self.binding(at, &mapping.binding, place.as_deref());
+            fits &= wanted.is_none() || place.is_some();
         }
-        if let Some(schema) = wanted
-            && fits
-        {
-            self.whole(schema, targets.iter().flatten());
+        let targets: Option<Vec<Pointer>> = targets.into_iter().collect();
+        if let (Some(schema), Some(targets), true) = (wanted, targets, fits) {
+            self.whole(schema, &targets);
         }
     }
 
@@ -144,10 +137,11 @@ impl<'g> Rule<'_, 'g> {
     }
 
     /// The schema at the target's place; none when the input cannot have that place.
-    fn place(&mut self, at: usize, schema: &Schema, target: &Pointer) -> Option<Schema> {
-        match schema.reach(target) {
-            Reach::Certain(place) | Reach::Possible(place) => Schema::accept(&place).ok(),
-            Reach::Impossible => {
+    fn place(&mut self, at: usize, schema: &Schema, target: &Pointer) -> Option<Arc<Schema>> {
+        match self.survey.place(schema, target) {
+            Place::Fits(place) => Some(place),
+            Place::Unknown => None,
+            Place::Impossible => {
                 let message = format!(
                     "The input of {} has no place {:?} by its schema; choose another target.",
                     self.node.title(),
@@ -219,7 +213,7 @@ impl<'g> Rule<'_, 'g> {
     }
 
     /// Judges a read; gives the schema of what is read where one is known.
-    fn read(&mut self, path: &str, read: &Read<'g>) -> Option<Schema> {
+    fn read(&mut self, path: &str, read: &Read<'g>) -> Option<Arc<Schema>> {
         let Read {
             node: id,
             port,
@@ -253,15 +247,8 @@ impl<'g> Rule<'_, 'g> {
             );
             return None;
         };
-        let found = self.before.as_ref().map(|before| {
-            let upstream = before.upstream.get(source).copied().unwrap_or_default();
-            (
-                upstream,
-                before.certainty.is_certain(source, known, before.reader),
-            )
-        });
-        match found {
-            Some((false, _)) => {
+        match self.past.map(|past| past.of(source, known, self.at)) {
+            Some(Reliance::NotUpstream) => {
                 let message = format!(
                     "{} does not come before {}; only nodes upstream can be read.",
                     node.title(),
@@ -274,7 +261,7 @@ impl<'g> Rule<'_, 'g> {
                 );
                 return None;
             }
-            Some((true, false)) => {
+            Some(Reliance::Uncertain) => {
                 let message = format!(
                     "{} does not emit on {port} in every run that reaches {}; where it does not, \
                      this node fails with mapping.source-missing.",
@@ -283,11 +270,13 @@ impl<'g> Rule<'_, 'g> {
                 );
                 self.report(Code::MappingSourceUncertain, path.to_owned(), message);
             }
-            Some((true, true)) | None => {}
+            Some(Reliance::Certain) | None => {}
         }
-        match self.survey.port_schema(node, port)?.reach(&pointer.ok()?) {
-            Reach::Certain(schema) | Reach::Possible(schema) => Schema::accept(&schema).ok(),
-            Reach::Impossible => {
+        let emitted = self.survey.port_schema(node, port)?;
+        match self.survey.place(emitted, &pointer.ok()?) {
+            Place::Fits(place) => Some(place),
+            Place::Unknown => None,
+            Place::Impossible => {
                 let message = format!(
                     "What {} emits on {port} never has {text:?} by its schema.",
                     node.title()
@@ -304,12 +293,8 @@ impl<'g> Rule<'_, 'g> {
 
     /// Judges what all mappings build together: an object without a member that the input's
     /// schema requires can never fit (S6).
-    fn whole<'p>(&mut self, schema: &Schema, targets: impl Iterator<Item = &'p Pointer>) {
-        let mut shape = Value::Bool(true);
-        for target in targets {
-            grow(&mut shape, target.tokens());
-        }
-        let Ok(built) = Schema::accept(&shape) else {
+    fn whole(&mut self, schema: &Schema, targets: &[Pointer]) {
+        let Some(built) = self.survey.shape(targets) else {
             return;
         };
         if self.survey.compare(&built, schema) == Compatibility::Incompatible {
@@ -324,40 +309,6 @@ impl<'g> Rule<'_, 'g> {
                 message,
             );
         }
-    }
-}
-
-/// Adds a target to the schema of what mappings build: an object with these members alone,
-/// each of them anything.
-fn grow(shape: &mut Value, tokens: &[String]) {
-    let Some((token, rest)) = tokens.split_first() else {
-        return;
-    };
-    if !shape.is_object() {
-        *shape = serde_json::json!({
-            "type": "object", "properties": {}, "required": [], "additionalProperties": false
-        });
-    }
-    let Value::Object(members) = shape else {
-        return;
-    };
-    let entry = |members: &mut Map<String, Value>| {
-        if let Some(Value::Object(properties)) = members.get_mut("properties") {
-            let is_new = !properties.contains_key(token);
-            grow(
-                properties
-                    .entry(token.as_str())
-                    .or_insert(Value::Bool(true)),
-                rest,
-            );
-            return is_new;
-        }
-        false
-    };
-    if entry(members)
-        && let Some(Value::Array(required)) = members.get_mut("required")
-    {
-        required.push(Value::String(token.clone()));
     }
 }
 

@@ -16,20 +16,24 @@ pub(crate) mod template;
 
 use super::flow::Flow;
 use super::issue::{Issue, Location};
-use super::survey::Survey;
+use super::survey::{NodeIx, Survey};
 use crate::code::Code;
 
-/// Every rule that is judged once the limits hold, each in one pass (Q2).
-pub(super) fn check(survey: &Survey<'_>, issues: &mut Vec<Issue>) {
-    let flow = Flow::new(survey);
-    let order = flow.order();
+/// Every rule that is judged once the limits hold, each in one pass (Q2). There is no plan
+/// order while there is a cycle.
+pub(super) fn check(
+    survey: &Survey<'_>,
+    flow: &Flow,
+    order: Option<&[NodeIx]>,
+    issues: &mut Vec<Issue>,
+) {
     id::check(survey, issues);
-    graph::check(survey, &flow, order.is_none(), issues);
-    node::check(survey, &flow, order.is_some(), issues);
+    graph::check(survey, flow, order.is_none(), issues);
+    node::check(survey, flow, order.is_some(), issues);
     port::check(survey, issues);
     edge::check(survey, issues);
     schema::check(survey, issues);
-    mapping::check(survey, &flow, order.as_deref(), issues);
+    mapping::check(survey, flow, order, issues);
     gate::check(survey, issues);
     policy::check(survey, issues);
     reference::check(survey, issues);

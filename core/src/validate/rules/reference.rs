@@ -9,7 +9,6 @@ use crate::ids::Permission;
 use crate::schema::{Compatibility, Schema};
 use crate::validate::issue::{Issue, Location};
 use crate::validate::survey::Survey;
-use crate::value::Value;
 
 pub(super) fn check(survey: &Survey<'_>, issues: &mut Vec<Issue>) {
     let Some(catalogue) = survey.catalogue else {
@@ -183,15 +182,14 @@ fn contradictions(
         }
     };
     // A contract whose schema is outside the subset is not the graph's fault; nothing is known.
-    let accept = |schema: &Value| Schema::accept(schema).ok();
-    if let Some(wanted) = accept(&contract.input_schema) {
+    if let Some(wanted) = survey.accept(&contract.input_schema) {
         let message = format!(
             "The action {} can never take this input; choose another schema.",
             contract.id
         );
         judge("input", &|schema| survey.compare(schema, &wanted), message);
     }
-    if let Some(given) = accept(&contract.output_schema) {
+    if let Some(given) = survey.accept(&contract.output_schema) {
         let message = format!(
             "What the action {} gives can never fit this port; choose another schema.",
             contract.id

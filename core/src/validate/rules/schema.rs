@@ -12,7 +12,7 @@ use crate::value::escape;
 
 pub(super) fn check(survey: &Survey<'_>, issues: &mut Vec<Issue>) {
     for (id, faults) in &survey.schema_faults {
-        for fault in faults {
+        for fault in faults.iter() {
             let path = format!("/schemas/{}{}", escape(id), fault.pointer);
             let message = format!("In the schema {id}: {}", fault.message);
             report(issues, fault.code, Location::graph_at(path), message);
