@@ -45,7 +45,7 @@ pub enum PlanError {
     #[error("the stored plan has version {plan} of compiler {compiler:?}, which is not known here")]
     Version {
         /// `planVersion`
-        plan: u32,
+        plan: u64,
         /// `compilerVersion`
         compiler: String,
     },
@@ -60,8 +60,25 @@ impl Plan {
     /// # Errors
     /// See [`PlanError`].
     pub fn read(stored: &Value) -> Result<Self, PlanError> {
-        let document = Document::deserialize(stored)?;
-        Self::load(document)
+        // The version is judged first, since another one may have any shape.
+        let text = |name| stored.get(name).and_then(Value::as_str);
+        let plan = stored.get("planVersion").and_then(Value::as_u64);
+        if let (Some(plan), Some(compiler)) = (plan, text("compilerVersion"))
+            && (plan != u64::from(PLAN_VERSION) || compiler != COMPILER_VERSION)
+        {
+            return Err(PlanError::Version {
+                plan,
+                compiler: compiler.to_owned(),
+            });
+        }
+        let read = Self::load(Document::deserialize(stored)?)?;
+        // The hash is over what is written; what is read must be the same, unknown members too.
+        if read.hash != value::hash(stored) {
+            return Err(PlanError::Shape(
+                "it holds members that are not known here".to_owned(),
+            ));
+        }
+        Ok(read)
     }
 
     /// Checks and indexes a document.
@@ -71,7 +88,7 @@ impl Plan {
     pub fn load(document: Document) -> Result<Self, PlanError> {
         if document.plan_version != PLAN_VERSION || document.compiler_version != COMPILER_VERSION {
             return Err(PlanError::Version {
-                plan: document.plan_version,
+                plan: document.plan_version.into(),
                 compiler: document.compiler_version,
             });
         }

@@ -121,7 +121,7 @@ fn build(steps: &[Step]) -> (Plan, Value) {
 }
 
 /// Children of a live world that answer what the fixtures say.
-fn script(fixtures: &Value) -> impl Fn(&Start) -> ChildOutcome + use<> {
+pub(crate) fn script(fixtures: &Value) -> impl Fn(&Start) -> ChildOutcome + use<> {
     let nodes: BTreeMap<String, Vec<Value>> = fixtures["nodes"]
         .as_object()
         .unwrap()

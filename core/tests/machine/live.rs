@@ -481,7 +481,6 @@ fn k3_a_log_that_ends_for_one_reason_ends_for_no_other() {
     let mut world = World::new(&plan, Box::new(|_| success(json!("hi"))));
     world.queue(json!("x"));
     world.claim();
-    world.step();
     let skip = |run: &Run, node: &str, reason| Event {
         sequence: run.sequence() + 1,
         payload: Payload::NodeSkipped(NodeSkipped {
@@ -499,12 +498,7 @@ fn k3_a_log_that_ends_for_one_reason_ends_for_no_other() {
     let refused = skip(&run, "bad", SkipReason::RunRefused);
     assert!(run.apply(&plan, &refused).is_err());
     // What would go on normally is not legal any more either.
-    let mut next = world.decide(Command::ChildAccepted {
-        node_id: "a".into(),
-        attempt: 1,
-        child_id: "c".into(),
-        result: None,
-    });
+    let mut next = world.decide(Command::Continue);
     let event = &mut next.as_mut().unwrap().events[0];
     event.sequence = run.sequence() + 1;
     assert!(run.apply(&plan, event).is_err());

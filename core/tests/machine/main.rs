@@ -10,7 +10,10 @@
 
 mod cancel;
 mod laws;
+mod life;
 mod live;
 mod order;
 mod plans;
 mod reported;
+mod small;
+mod transitions;

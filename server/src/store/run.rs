@@ -243,7 +243,7 @@ impl StoredEvent {
             self.sequence,
             &self.event_type,
             self.schema_version,
-            self.payload.clone(),
+            &self.payload,
             Some(self.recorded_at),
             self.virtual_offset_ms,
         )

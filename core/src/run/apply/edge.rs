@@ -68,16 +68,20 @@ impl Run {
         Ok(())
     }
 
-    /// A run that was asked to stop ends cancelled, and no other one does.
+    /// A run that was asked to stop ends cancelled, and no other one does; one that nobody has
+    /// claimed can only be refused; and an attempt in flight has its last word first (K3).
     pub(super) fn require_end(&self, reason: SkipReason) -> Result<(), Illegal> {
-        let cancels = match reason {
-            SkipReason::RunCancelled => true,
-            SkipReason::RunFailed | SkipReason::RunRefused => false,
+        require(self.in_flight.is_none(), || {
+            "an attempt is in flight".to_owned()
+        })?;
+        let fits = match reason {
+            SkipReason::RunCancelled => self.status == RunStatus::CancelRequested,
+            SkipReason::RunFailed => {
+                !matches!(self.status, RunStatus::CancelRequested | RunStatus::Queued)
+            }
+            SkipReason::RunRefused => self.status != RunStatus::CancelRequested,
             _ => return Err("this does not end a run".to_owned()),
         };
-        require(
-            cancels == (self.status == RunStatus::CancelRequested),
-            || format!("the run is {}", self.status.as_str()),
-        )
+        require(fits, || format!("the run is {}", self.status.as_str()))
     }
 }

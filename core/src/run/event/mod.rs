@@ -4,11 +4,13 @@
 mod ending;
 mod payload;
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::code::Code;
 use crate::time::{Instant, Millis};
-use crate::value::Value;
+use crate::value::{JsonError, Place, Value};
 
 pub use ending::*;
 pub use payload::*;
@@ -33,8 +35,8 @@ pub struct Event {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("event {sequence}: {detail}")]
 pub struct EventError {
-    /// `WORKFLOW_EVENT_SCHEMA_UNSUPPORTED` for an unknown type or version,
-    /// `WORKFLOW_EVENT_TRANSITION_INVALID` for a payload that is not of its type.
+    /// Always `WORKFLOW_EVENT_SCHEMA_UNSUPPORTED`: what was read may still not follow, which
+    /// only a fold can say.
     pub code: Code,
     /// The event's sequence, 0 where even that cannot be read.
     pub sequence: u64,
@@ -64,11 +66,16 @@ macro_rules! events {
             /// Reads the payload of a type; `None` for a type that is not known. Not derived:
             /// the type stands first, and buffering for the case that it does not would double
             /// the code of every payload.
-            fn read(event_type: &str, payload: Value) -> Option<Result<Self, serde_json::Error>> {
+            fn read(event_type: &str, payload: &Value) -> Option<Result<Self, serde_json::Error>> {
                 Some(match event_type {
-                    $($name => serde_json::from_value(payload).map(Self::$variant),)*
+                    $($name => <$body>::deserialize(payload).map(Self::$variant),)*
                     _ => return None,
                 })
+            }
+
+            /// The payload alone.
+            fn body(&self) -> Result<Value, serde_json::Error> {
+                match self { $(Self::$variant(body) => serde_json::to_value(body),)* }
             }
         }
     };
@@ -99,40 +106,81 @@ events! {
 }
 
 /// The wire form, before the payload is known to be of its type.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Wire {
+struct Wire<'e> {
     sequence: u64,
     #[serde(rename = "type")]
-    event_type: String,
+    event_type: Cow<'e, str>,
     schema_version: u32,
-    payload: Value,
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    payload: Cow<'e, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     recorded_at: Option<Instant>,
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     virtual_offset_ms: Option<Millis>,
+}
+
+impl<'e> Wire<'e> {
+    fn read(stored: &'e Value) -> Result<Self, JsonError> {
+        let mut object = Place::root(stored).object()?;
+        let count = |place: Place<'_>| {
+            u64::try_from(place.integer()?)
+                .map_err(|_| place.error(Code::JsonWrongType, "an integer from 0 is needed here"))
+        };
+        let wire = Self {
+            sequence: count(object.required("sequence")?)?,
+            event_type: object.required("type")?.text()?.into(),
+            // No version beyond these bounds is known either.
+            schema_version: count(object.required("schemaVersion")?)?
+                .try_into()
+                .unwrap_or(u32::MAX),
+            payload: Cow::Borrowed(object.required("payload")?.value()),
+            recorded_at: object
+                .optional("recordedAt")
+                .map(count)
+                .transpose()?
+                .map(Instant),
+            virtual_offset_ms: object
+                .optional("virtualOffsetMs")
+                .map(count)
+                .transpose()?
+                .map(Millis),
+        };
+        for shells in ["tenantId", "runId", "eventId"] {
+            object
+                .optional(shells)
+                .map(|place| place.text())
+                .transpose()?;
+        }
+        object.done()?;
+        Ok(wire)
+    }
 }
 
 /// The payload schemas of these types, all of them.
 pub const EVENT_SCHEMA_VERSION: u32 = 1;
 
 impl Event {
-    /// Reads a stored event. Members that a shell adds (`tenantId`, `runId`, `eventId`) are
-    /// passed over.
+    /// Reads a stored event, strictly: a payload is read only if it would be written again as it
+    /// is, so an unknown member or a null for an absent one is refused. Members that a shell
+    /// adds (`tenantId`, `runId`, `eventId`) are passed over.
     ///
     /// # Errors
     /// See [`EventError`].
     pub fn read(stored: &Value) -> Result<Self, EventError> {
-        let wire = Wire::deserialize(stored).map_err(|error| EventError {
-            code: Code::WorkflowEventTransitionInvalid,
-            sequence: 0,
+        let wire = Wire::read(stored).map_err(|error| EventError {
+            code: Code::WorkflowEventSchemaUnsupported,
+            sequence: stored
+                .get("sequence")
+                .and_then(Value::as_u64)
+                .unwrap_or_default(),
             detail: error.to_string(),
         })?;
         Self::from_parts(
             wire.sequence,
             &wire.event_type,
             wire.schema_version,
-            wire.payload,
+            &wire.payload,
             wire.recorded_at,
             wire.virtual_offset_ms,
         )
@@ -146,12 +194,12 @@ impl Event {
         sequence: u64,
         event_type: &str,
         schema_version: u32,
-        payload: Value,
+        payload: &Value,
         recorded_at: Option<Instant>,
         virtual_offset_ms: Option<Millis>,
     ) -> Result<Self, EventError> {
-        let error = |code, detail| EventError {
-            code,
+        let error = |detail| EventError {
+            code: Code::WorkflowEventSchemaUnsupported,
             sequence,
             detail,
         };
@@ -160,20 +208,20 @@ impl Event {
             _ => None,
         };
         let Some(read) = read else {
-            return Err(error(
-                Code::WorkflowEventSchemaUnsupported,
-                format!("type {event_type:?} of schema version {schema_version} is not known"),
-            ));
+            return Err(error(format!(
+                "type {event_type:?} of schema version {schema_version} is not known"
+            )));
         };
-        let payload = read.map_err(|e| {
-            error(
-                Code::WorkflowEventTransitionInvalid,
-                format!("the payload is not one of {event_type}: {e}"),
-            )
-        })?;
+        let read =
+            read.map_err(|e| error(format!("the payload is not one of {event_type}: {e}")))?;
+        if read.body().ok().as_ref() != Some(payload) {
+            return Err(error(format!(
+                "the payload has members that {event_type} does not know, or nulls"
+            )));
+        }
         Ok(Self {
             sequence,
-            payload,
+            payload: read,
             recorded_at,
             virtual_offset_ms,
         })
@@ -182,10 +230,7 @@ impl Event {
     /// The payload alone, as a row stores it.
     #[must_use]
     pub fn payload_value(&self) -> Value {
-        match serde_json::to_value(&self.payload) {
-            Ok(Value::Object(mut members)) => members.remove("payload").unwrap_or_default(),
-            _ => Value::Null,
-        }
+        self.payload.body().unwrap_or_default()
     }
 }
 
@@ -193,9 +238,9 @@ impl Serialize for Event {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Wire {
             sequence: self.sequence,
-            event_type: self.payload.type_name().to_owned(),
+            event_type: self.payload.type_name().into(),
             schema_version: EVENT_SCHEMA_VERSION,
-            payload: self.payload_value(),
+            payload: Cow::Owned(self.payload_value()),
             recorded_at: self.recorded_at,
             virtual_offset_ms: self.virtual_offset_ms,
         }
