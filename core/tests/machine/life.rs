@@ -6,13 +6,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use serde_json::Value;
+use sluicegate_core::actor::Origin;
 use sluicegate_core::ids::{Hash, WorkerId};
 use sluicegate_core::limits::Limits;
 use sluicegate_core::plan::Plan;
 use sluicegate_core::run::{
-    CancelAnswer, CancelChild, ChildOutcome, ChildResult, Command, Decision, Effect, Envelopes,
-    Event, Lease, Mode, Payload, PriorLease, Queue, RecoveryReason, Refusal, Run, RunStatus, Start,
-    Time, Wake, WorkflowReference, decide, effects, needs,
+    CancelAnswer, CancelChild, ChildKind, ChildOutcome, ChildResult, Command, Cost, Decision,
+    Effect, Envelopes, Event, Lease, Mode, Payload, PriorLease, Queue, RecoveryReason, Refusal,
+    Run, RunStatus, Start, Time, Wake, WorkflowReference, decide, effects, needs,
+    permission_digest,
 };
 use sluicegate_core::time::{Instant, Millis};
 
@@ -67,10 +69,12 @@ impl<'p> Life<'p> {
             limits: life.limits.clone(),
             input: Arc::new(input.clone()),
             reference: WorkflowReference {
+                workflow_id: Some("w1".to_owned()),
                 workflow_key: Some("w".into()),
                 workflow_revision: Some(3),
                 actor: Some(user()),
-                ..WorkflowReference::default()
+                origin: Some(Origin::Manual),
+                permission_digest: Some(permission_digest(&[])),
             },
         };
         life.must(Command::Queue(Box::new(queue)));
@@ -195,7 +199,15 @@ impl<'p> Life<'p> {
         // A runtime knows an invocation by key and attempt (N1): another key is another effect.
         let key = self.executed.entry(place).or_insert(start.idempotency_key);
         assert_eq!(*key, start.idempotency_key, "executed under two keys");
-        ended((self.script)(start))
+        let agent = start.child_kind == ChildKind::Agent;
+        ChildResult {
+            // The prices in force change, and there are none for what an action did.
+            cost: (agent && start.attempt == 1).then(|| Cost {
+                amount_micros: 5,
+                pricing_snapshot_id: format!("prices-{}", start.node_id),
+            }),
+            ..ended((self.script)(start))
+        }
     }
 
     fn cancel_child(&mut self, child: CancelChild, manner: Manner) {
@@ -315,7 +327,7 @@ fn counts_are_the_sum_of_the_events(run: &Run, log: &[Event]) {
                 children.insert((&p.node_id, p.attempt), (p.child_kind, &p.child_id));
             }
             Payload::AttemptSettled(p) => match children.get(&(&p.node_id, p.attempt)) {
-                Some((sluicegate_core::run::ChildKind::Action, id)) => {
+                Some((ChildKind::Action, id)) => {
                     actions.insert(*id);
                 }
                 Some((_, id)) if p.child_terminal == Some(true) && agents.insert(*id) => {

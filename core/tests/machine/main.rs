@@ -9,6 +9,8 @@
 )]
 
 mod cancel;
+mod events;
+mod formats;
 mod laws;
 mod life;
 mod live;
