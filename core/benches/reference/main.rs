@@ -6,8 +6,9 @@ mod graph;
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use sluicegate_core::graph::{Graph, Kind};
 use sluicegate_core::limits::Limits;
@@ -146,17 +147,25 @@ fn edited(graph: &Graph) -> Vec<Graph> {
     graphs
 }
 
-/// The time of a call that nothing disturbed: the one that a tenth of the calls keep, over a
-/// second of calls or at least eleven. What else a machine does makes calls slower, never faster.
+/// The median time of a call, over a second of work or at least eleven calls. Only what this
+/// thread worked counts, so that other work on the machine does not.
 fn time<T>(mut call: impl FnMut() -> T) -> Duration {
     black_box(call());
     let mut times = Vec::new();
-    let begun = Instant::now();
-    while times.len() < 11 || (begun.elapsed() < Duration::from_secs(1) && times.len() < 5_001) {
-        let before = Instant::now();
+    let begun = worked();
+    while times.len() < 11 || (worked() - begun < Duration::from_secs(1) && times.len() < 5_001) {
+        let before = worked();
         black_box(call());
-        times.push(before.elapsed());
+        times.push(worked() - before);
     }
     times.sort_unstable();
-    times.get(times.len() / 10).copied().unwrap_or_default()
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// How long this thread has been at work.
+fn worked() -> Duration {
+    let at = clock_gettime(ClockId::ThreadCPUTime);
+    let at = (u64::try_from(at.tv_sec), u32::try_from(at.tv_nsec));
+    // No thread has worked for less than nothing.
+    Duration::new(at.0.unwrap_or_default(), at.1.unwrap_or_default())
 }

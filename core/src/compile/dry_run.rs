@@ -112,7 +112,7 @@ fn judge_input(graph: &Graph, input: &Value, limits: &Limits) -> Vec<Issue> {
     if u64::try_from(bytes).is_ok_and(|bytes| bytes > limits.input_bytes) {
         let most = limits.input_bytes;
         let message =
-            format!("The input is {bytes} bytes of canonical JSON; at most {most} are allowed.");
+            format!("The sample input is {bytes} bytes of canonical JSON; shorten it to {most}.");
         return vec![invalid(String::new(), message)];
     }
     let mut inputs = graph.nodes.iter().filter(|node| node.kind == Kind::Input);
@@ -132,7 +132,10 @@ fn judge_input(graph: &Graph, input: &Value, limits: &Limits) -> Vec<Issue> {
     };
     failures
         .into_iter()
-        .map(|failure| invalid(failure.path, failure.message))
+        .map(|failure| {
+            let message = format!("Here the sample input {}.", failure.message);
+            invalid(failure.path, message)
+        })
         .collect()
 }
 

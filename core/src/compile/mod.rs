@@ -41,3 +41,6 @@ pub fn compile(graph: &Graph, catalogue: Option<&Catalogue>, limits: &Limits) ->
         issues: judged.issues,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -70,9 +70,10 @@ pub fn compile_template(
                     faults.push(Fault {
                         code: Code::TemplateVariableUnknown,
                         message: format!(
-                            "the variable {name} is not declared; declare it or write {{{{{{{{ for a literal {{{{"
+                            "the variable {} is not declared; declare it or write {{{{{{{{ for a literal {{{{",
+                            shown(&name)
                         ),
-                        name: name.clone(),
+                        name: shown(&name),
                         variable: None,
                     });
                     unknown.insert(name);

@@ -231,12 +231,6 @@ impl Plan {
         &self.outgoing[index.0]
     }
 
-    /// The node an edge comes from.
-    #[must_use]
-    pub fn source(&self, edge: EdgeIndex) -> Option<NodeIndex> {
-        self.find_node(self.edge(edge).source.node_id.as_str())
-    }
-
     /// The node an edge leads to.
     #[must_use]
     pub fn target(&self, edge: EdgeIndex) -> Option<NodeIndex> {
@@ -263,19 +257,6 @@ impl Plan {
             Some(id) => (id.clone(), self.schema(id)),
             None => (SchemaId::from("std.any"), &self.any),
         }
-    }
-
-    /// Everything that a caller must be allowed, sorted.
-    #[must_use]
-    pub fn required_permissions(&self) -> Vec<String> {
-        let mut all: Vec<String> = self
-            .nodes()
-            .iter()
-            .flat_map(|node| node.task.required_permissions().iter().cloned())
-            .collect();
-        all.sort_unstable();
-        all.dedup();
-        all
     }
 }
 

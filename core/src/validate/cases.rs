@@ -10,7 +10,7 @@ use crate::limits::Limits;
 use crate::value::{Value, to_value};
 
 /// The smallest graph without an issue: an input and an output.
-pub(super) fn sound() -> Value {
+pub(crate) fn sound() -> Value {
     json!({
         "schemaVersion": 1,
         "nodes": [
@@ -24,7 +24,7 @@ pub(super) fn sound() -> Value {
 }
 
 /// A graph of these nodes and edges with some schemas.
-pub(super) fn graph(nodes: Value, edges: &[(&str, &str, &str)], schemas: Value) -> Value {
+pub(crate) fn graph(nodes: Value, edges: &[(&str, &str, &str)], schemas: Value) -> Value {
     let edges: Vec<Value> = edges
         .iter()
         .map(|(id, from, to)| edge(id, from, to))
@@ -32,8 +32,13 @@ pub(super) fn graph(nodes: Value, edges: &[(&str, &str, &str)], schemas: Value) 
     json!({"schemaVersion": 1, "nodes": nodes, "edges": edges, "schemas": schemas, "layout": {}})
 }
 
+/// Adds a node or an edge.
+pub(crate) fn push(document: &mut Value, list: &str, entry: Value) {
+    document[list].as_array_mut().unwrap().push(entry);
+}
+
 /// An edge between `node.port` and `node.port`.
-pub(super) fn edge(id: &str, source: &str, target: &str) -> Value {
+pub(crate) fn edge(id: &str, source: &str, target: &str) -> Value {
     let end = |text: &str| {
         let (node, port) = text.rsplit_once('.').unwrap();
         json!({"nodeId": node, "port": port})
@@ -41,52 +46,52 @@ pub(super) fn edge(id: &str, source: &str, target: &str) -> Value {
     json!({"id": id, "source": end(source), "target": end(target)})
 }
 
-pub(super) fn input(id: &str, schema: &str) -> Value {
+pub(crate) fn input(id: &str, schema: &str) -> Value {
     json!({"id": id, "type": "input", "ports": {"data": schema}})
 }
 
-pub(super) fn output(id: &str, schema: &str) -> Value {
+pub(crate) fn output(id: &str, schema: &str) -> Value {
     json!({"id": id, "type": "output", "ports": {"input": schema}})
 }
 
 /// A gate that asks whether `/n` is there.
-pub(super) fn gate(id: &str, schema: &str) -> Value {
+pub(crate) fn gate(id: &str, schema: &str) -> Value {
     json!({"id": id, "type": "gate", "logic": {"version": 1, "expr": {"exists": "/n"}},
         "ports": {"input": schema, "pass": schema, "fail": schema}})
 }
 
-pub(super) fn merge(id: &str) -> Value {
+pub(crate) fn merge(id: &str) -> Value {
     json!({"id": id, "type": "merge", "mode": "all",
         "ports": {"items": "std.any", "data": "std.merged"}})
 }
 
-pub(super) fn policy(on_exhausted: &str) -> Value {
+pub(crate) fn policy(on_exhausted: &str) -> Value {
     json!({"maxAttempts": 1, "retryOn": [], "onExhausted": on_exhausted,
         "backoff": {"kind": "fixed", "initialMs": 0, "maximumMs": 0}})
 }
 
 /// An agent whose failure ends the run.
-pub(super) fn agent(id: &str) -> Value {
+pub(crate) fn agent(id: &str) -> Value {
     json!({"id": id, "type": "agent", "agent": {"agentId": "writer", "revision": 1},
         "failurePolicy": policy("fail-run"),
         "ports": {"input": "std.any", "success": "std.text", "failure": "std.failure"}})
 }
 
-pub(super) fn decision(id: &str) -> Value {
+pub(crate) fn decision(id: &str) -> Value {
     json!({"id": id, "type": "agent-decision", "agent": {"agentId": "writer", "revision": 1},
         "failurePolicy": policy("fail-run"),
         "ports": {"input": "std.any", "pass": "std.any", "fail": "std.any",
             "failure": "std.failure"}})
 }
 
-pub(super) fn action(id: &str) -> Value {
+pub(crate) fn action(id: &str) -> Value {
     json!({"id": id, "type": "action", "action": {"actionId": "claim.read", "contractVersion": 1},
         "failurePolicy": policy("fail-run"),
         "ports": {"input": "std.any", "success": "std.any", "failure": "std.failure"}})
 }
 
 /// `input → node → output` around one node with one output port in use.
-pub(super) fn around(node: Value, into: &str, out_of: &str) -> Value {
+pub(crate) fn around(node: Value, into: &str, out_of: &str) -> Value {
     let id = node["id"].as_str().unwrap().to_owned();
     graph(
         json!([input("in", "std.any"), node, output("out", "std.any")]),
@@ -99,7 +104,7 @@ pub(super) fn around(node: Value, into: &str, out_of: &str) -> Value {
 }
 
 /// What the cases' agents and actions refer to.
-pub(super) fn catalogue() -> Value {
+pub(crate) fn catalogue() -> Value {
     json!({
         "agents": [{"agentId": "writer", "revision": 1, "name": "Writer", "status": "active",
             "provider": "scripted", "model": "m", "structuredOutput": true,
@@ -112,15 +117,15 @@ pub(super) fn catalogue() -> Value {
 }
 
 /// The findings with the cases' catalogue.
-pub(super) fn found(document: &Value) -> Vec<String> {
+pub(crate) fn found(document: &Value) -> Vec<String> {
     found_within(document, &Limits::default())
 }
 
-pub(super) fn found_within(document: &Value, limits: &Limits) -> Vec<String> {
+pub(crate) fn found_within(document: &Value, limits: &Limits) -> Vec<String> {
     found_with(document, Some(&catalogue()), limits)
 }
 
-pub(super) fn found_with(
+pub(crate) fn found_with(
     document: &Value,
     catalogue: Option<&Value>,
     limits: &Limits,

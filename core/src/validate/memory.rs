@@ -26,6 +26,8 @@ pub struct Memory {
     check: u64,
     /// Steps that are left for the comparisons of this check.
     steps: u32,
+    /// What a schema of each name was, so that an unchanged one need not be hashed again.
+    named: Kept<String, Hash>,
     accepted: Kept<Hash, Verdict>,
     places: Kept<(Hash, Pointer), Place>,
     shapes: Kept<Vec<Pointer>, Option<Arc<Schema>>>,
@@ -64,18 +66,28 @@ impl Memory {
 
     /// The check is over: what it did not use is forgotten.
     pub(super) fn end(&mut self) {
+        self.named.forget(self.check);
         self.accepted.forget(self.check);
         self.places.forget(self.check);
         self.shapes.forget(self.check);
         self.compared.forget(self.check);
     }
 
-    pub(super) fn accept(&mut self, document: &Value) -> Verdict {
+    /// Whether a document is in the subset. The name only helps to find it.
+    pub(super) fn accept(&mut self, name: &str, document: &Value) -> Verdict {
+        if let Some((hash, named)) = self.named.0.get_mut(name)
+            && let Some((Ok(schema), used)) = self.accepted.0.get_mut(hash)
+            && schema.document() == document
+        {
+            (*named, *used) = (self.check, self.check);
+            return Ok(Arc::clone(schema));
+        }
+        let hash = value::hash(document);
+        self.named.0.insert(name.to_owned(), (hash, self.check));
         let accept = || match Schema::accept(document) {
             Ok(schema) => Ok(Arc::new(schema)),
             Err(faults) => Err(faults.into()),
         };
-        let hash = value::hash(document);
         self.accepted.recall(&hash, self.check, accept)
     }
 

@@ -13,7 +13,7 @@ mod rules;
 mod survey;
 
 #[cfg(test)]
-mod cases;
+pub(crate) mod cases;
 
 pub use issue::{Issue, Location, Severity};
 pub use memory::Memory;

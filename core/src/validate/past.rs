@@ -18,9 +18,9 @@ use crate::ids::NodeId;
 pub(super) struct Past {
     ports: Ports,
     /// For each node what lies strictly upstream of it.
-    upstream: Vec<Bits>,
-    /// For each node what has emitted whenever it runs; none where it never runs.
-    certain: Vec<Option<Bits>>,
+    upstream: Rows,
+    /// For each node what has emitted whenever it runs.
+    certain: Rows,
 }
 
 /// What a node can rely on about a port that it reads.
@@ -42,31 +42,28 @@ type Ports = BTreeMap<Source, usize>;
 impl Past {
     pub(super) fn new(survey: &Survey<'_>, flow: &Flow, order: &[NodeIx]) -> Self {
         let ports = ports_read(survey);
-        let words = ports.len().div_ceil(64);
-        let upstream = upstream(survey, flow, order, &ports, words);
-        let ahead = Ahead::new(survey, flow, order, &ports, words);
+        let upstream = upstream(survey, flow, order, &ports);
+        let ahead = Ahead::new(survey, flow, order, &ports);
         let certain = certain(survey, flow, order, &ahead);
         Self {
-            ports,
             upstream,
             certain,
+            ports,
         }
     }
 
     /// What `reader` can rely on about a port that one of the survey's mappings reads. Certain
     /// also where nothing can be said, because the reader never runs.
     pub(super) fn of(&self, source: NodeIx, port: &Port, reader: NodeIx) -> Reliance {
-        let Some(bit) = self.ports.get(&(source, port.name)) else {
-            return Reliance::NotUpstream;
-        };
-        if !self.upstream.get(reader).is_some_and(|set| set.has(*bit)) {
-            Reliance::NotUpstream
-        } else if let Some(Some(certain)) = self.certain.get(reader)
-            && !certain.has(*bit)
-        {
-            Reliance::Uncertain
-        } else {
-            Reliance::Certain
+        match self.ports.get(&(source, port.name)) {
+            Some(bit) if self.upstream.has(reader, *bit) => {
+                if self.certain.has(reader, *bit) {
+                    Reliance::Certain
+                } else {
+                    Reliance::Uncertain
+                }
+            }
+            _ => Reliance::NotUpstream,
         }
     }
 }
@@ -104,143 +101,151 @@ fn ports_read(survey: &Survey<'_>) -> Ports {
     ports
 }
 
-fn upstream(
-    survey: &Survey<'_>,
-    flow: &Flow,
-    order: &[NodeIx],
-    ports: &Ports,
-    words: usize,
-) -> Vec<Bits> {
-    let mut own = vec![Bits::none(words); survey.nodes.len()];
+/// What lies strictly upstream of each node.
+fn upstream(survey: &Survey<'_>, flow: &Flow, order: &[NodeIx], ports: &Ports) -> Rows {
+    let mut upstream = Rows::new(survey.nodes.len(), ports.len());
+    let mut own: BTreeMap<NodeIx, Vec<usize>> = BTreeMap::new();
     for ((node, _), bit) in ports {
-        if let Some(set) = own.get_mut(*node) {
-            set.add(*bit);
-        }
+        own.entry(*node).or_default().push(*bit);
     }
-    let mut upstream = vec![Bits::none(words); survey.nodes.len()];
     for &at in order {
-        let mut set = Bits::none(words);
+        let mut set = upstream.empty();
         for Wire { source, .. } in flow.incoming(at) {
-            let before = upstream.get(source.0).into_iter().chain(own.get(source.0));
-            before.for_each(|before| set.join(before));
+            join(&mut set, upstream.row(source.0));
+            own.get(&source.0)
+                .into_iter()
+                .flatten()
+                .for_each(|bit| add(&mut set, *bit));
         }
-        if let Some(place) = upstream.get_mut(at) {
-            *place = set;
-        }
+        upstream.put(at, &set);
     }
     upstream
 }
 
 /// What is certain to emit from here on, whatever is chosen on the way.
-struct Ahead {
-    /// Once a node's port has emitted: the port itself, and what every node that one of its
-    /// wires leads to is certain of. A wire that emitted makes its target run: other nodes
-    /// than merges have no second wire, and a merge needs one.
-    ports: BTreeMap<Source, Bits>,
-    /// For a node that nothing is known of.
-    none: Bits,
+struct Ahead<'p> {
+    ports: &'p Ports,
+    /// For each node what emits once it runs: what all of its possible ports have in common.
+    nodes: Rows,
 }
 
-impl Ahead {
-    fn new(survey: &Survey<'_>, flow: &Flow, order: &[NodeIx], read: &Ports, words: usize) -> Self {
-        let none = Bits::none(words);
-        let mut ports: BTreeMap<Source, Bits> = BTreeMap::new();
-        // Once a node runs: what all of its possible ports have in common.
-        let mut nodes = vec![none.clone(); survey.nodes.len()];
+impl<'p> Ahead<'p> {
+    fn new(survey: &Survey<'_>, flow: &Flow, order: &[NodeIx], ports: &'p Ports) -> Self {
+        let nodes = Rows::new(survey.nodes.len(), ports.len());
+        let mut ahead = Self { ports, nodes };
         for &at in order.iter().rev() {
-            let Some(node) = survey.nodes.get(at) else {
-                continue;
-            };
-            let mut common: Option<Bits> = None;
-            for port in choices(node) {
-                let mut set = none.clone();
-                if let Some(bit) = read.get(&(at, port.name)) {
-                    set.add(*bit);
-                }
-                let wires = flow.outgoing(at);
-                for wire in wires.filter(|wire| wire.source.1.name == port.name) {
-                    if let Some(target) = nodes.get(wire.target.0) {
-                        set.join(target);
-                    }
-                }
-                match &mut common {
-                    Some(common) => common.meet(&set),
-                    None => common = Some(set.clone()),
-                }
-                ports.insert((at, port.name), set);
-            }
-            if let (Some(place), Some(common)) = (nodes.get_mut(at), common) {
-                *place = common;
+            let possible = survey.nodes.get(at).into_iter().flat_map(|n| choices(n));
+            let emits = possible.map(|port| ahead.of(flow, (at, port.name)));
+            if let Some(common) = emits.reduce(common) {
+                ahead.nodes.put(at, &common);
             }
         }
-        Self { ports, none }
+        ahead
+    }
+
+    /// What emits once a node's port has: the port itself, and whatever emits once a node runs
+    /// that one of its wires leads to. A wire that emitted makes its target run: other nodes than
+    /// merges have no second wire, and a merge needs one.
+    fn of(&self, flow: &Flow, (node, port): Source) -> Vec<u64> {
+        let mut set = self.nodes.empty();
+        if let Some(bit) = self.ports.get(&(node, port)) {
+            add(&mut set, *bit);
+        }
+        let wires = flow.outgoing(node);
+        for wire in wires.filter(|wire| wire.source.1.name == port) {
+            join(&mut set, self.nodes.row(wire.target.0));
+        }
+        set
     }
 }
 
 /// For each node what has emitted whenever it runs: what every wire into it has in common, for
 /// any one of them may be the one that emitted. What is ahead of a wire's port emits by itself,
 /// and has by the time that a reader runs which it is upstream of, for a merge waits for all its
-/// wires.
-fn certain(survey: &Survey<'_>, flow: &Flow, order: &[NodeIx], ahead: &Ahead) -> Vec<Option<Bits>> {
-    let mut certain: Vec<Option<Bits>> = vec![None; survey.nodes.len()];
+/// wires. Everything for a node that never runs.
+fn certain(survey: &Survey<'_>, flow: &Flow, order: &[NodeIx], ahead: &Ahead<'_>) -> Rows {
+    let mut certain = Rows::new(survey.nodes.len(), ahead.ports.len());
+    // The sets of the ports of a node, which all of their wires share.
+    let mut emitted: BTreeMap<Source, Vec<u64>> = BTreeMap::new();
     for &at in order {
-        let begins = survey.nodes.get(at).is_some_and(|n| n.kind == Kind::Input);
-        let mut common = begins.then(|| ahead.none.clone());
-        for wire in flow.incoming(at) {
-            let (source, port) = wire.source;
-            // A port that is never chosen, or a node that never runs, does not make this one run.
-            let Some(Some(before)) = certain.get(source) else {
-                continue;
-            };
-            let Some(emitted) = ahead.ports.get(&(source, port.name)) else {
-                continue;
-            };
-            let mut set = before.clone();
-            set.join(emitted);
-            match &mut common {
-                Some(common) => common.meet(&set),
-                None => common = Some(set),
+        let Some(node) = survey.nodes.get(at) else {
+            continue;
+        };
+        // A port that is never chosen, or a node that never runs, does not make this one run.
+        let wires = flow.incoming(at);
+        let sets = wires.filter_map(|wire| emitted.get(&(wire.source.0, wire.source.1.name)));
+        let set = match node.kind {
+            Kind::Input => Some(certain.empty()),
+            _ => sets.cloned().reduce(common),
+        };
+        if let Some(set) = &set {
+            certain.put(at, set);
+            for port in choices(node) {
+                let mut after = ahead.of(flow, (at, port.name));
+                join(&mut after, set);
+                emitted.insert((at, port.name), after);
             }
-        }
-        if let Some(place) = certain.get_mut(at) {
-            *place = common;
+        } else {
+            certain.put(at, &vec![u64::MAX; certain.words]);
         }
     }
     certain
 }
 
-/// A set of the ports that are read.
-#[derive(Clone)]
-struct Bits(Vec<u64>);
+/// A set of the ports that are read for each node, as bits.
+struct Rows {
+    words: usize,
+    bits: Vec<u64>,
+}
 
-impl Bits {
-    fn none(words: usize) -> Self {
-        Self(vec![0; words])
-    }
-
-    fn add(&mut self, bit: usize) {
-        if let Some(word) = self.0.get_mut(bit / 64) {
-            *word |= 1 << (bit % 64);
+impl Rows {
+    fn new(rows: usize, columns: usize) -> Self {
+        let words = columns.div_ceil(64);
+        Self {
+            words,
+            bits: vec![0; rows * words],
         }
     }
 
-    fn has(&self, bit: usize) -> bool {
-        self.0
-            .get(bit / 64)
-            .is_some_and(|word| word >> (bit % 64) & 1 == 1)
+    fn empty(&self) -> Vec<u64> {
+        vec![0; self.words]
     }
 
-    fn join(&mut self, other: &Self) {
-        for (word, other) in self.0.iter_mut().zip(&other.0) {
-            *word |= other;
+    fn row(&self, at: usize) -> &[u64] {
+        let from = at * self.words;
+        self.bits.get(from..from + self.words).unwrap_or_default()
+    }
+
+    fn put(&mut self, at: usize, set: &[u64]) {
+        let from = at * self.words;
+        if let Some(row) = self.bits.get_mut(from..from + self.words) {
+            row.copy_from_slice(set);
         }
     }
 
-    fn meet(&mut self, other: &Self) {
-        for (word, other) in self.0.iter_mut().zip(&other.0) {
-            *word &= other;
-        }
+    fn has(&self, at: usize, bit: usize) -> bool {
+        let word = self.row(at).get(bit / 64);
+        word.is_some_and(|word| word >> (bit % 64) & 1 == 1)
     }
+}
+
+fn add(set: &mut [u64], bit: usize) {
+    if let Some(word) = set.get_mut(bit / 64) {
+        *word |= 1 << (bit % 64);
+    }
+}
+
+fn join(set: &mut [u64], other: &[u64]) {
+    for (word, other) in set.iter_mut().zip(other) {
+        *word |= other;
+    }
+}
+
+fn common(mut set: Vec<u64>, other: Vec<u64>) -> Vec<u64> {
+    for (word, other) in set.iter_mut().zip(other) {
+        *word &= other;
+    }
+    set
 }
 
 #[cfg(test)]

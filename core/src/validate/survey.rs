@@ -3,11 +3,13 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use super::memory::{Memory, Place};
 use crate::catalogue::Catalogue;
 use crate::graph::{Direction, Edge, Endpoint, Graph, Node, NodeType, Port};
+use crate::ids::EdgeId;
 use crate::limits::Limits;
 use crate::schema::{self, Compatibility, Fault, Schema};
 use crate::value::{Pointer, Value};
@@ -38,6 +40,8 @@ pub(crate) struct Route<'g> {
     pub(crate) edge: &'g Edge,
     pub(crate) source: End,
     pub(crate) target: End,
+    /// An edge of a smaller id that joins the same two ports.
+    pub(crate) twin: Option<&'g EdgeId>,
 }
 
 /// What one end of an edge resolves to.
@@ -112,12 +116,20 @@ impl<'g> Survey<'g> {
         let mut edges: Vec<&Edge> = graph.edges.iter().collect();
         edges.sort_by(|a, b| a.id.cmp(&b.id));
         edges.dedup_by(|a, b| a.id == b.id);
+        let mut joined = BTreeMap::new();
         let edges = edges
             .into_iter()
             .map(|edge| Route {
                 edge,
                 source: resolve(&edge.source, Direction::Output),
                 target: resolve(&edge.target, Direction::Input),
+                twin: match joined.entry((&edge.source, &edge.target)) {
+                    Entry::Occupied(first) => Some(*first.get()),
+                    Entry::Vacant(place) => {
+                        place.insert(&edge.id);
+                        None
+                    }
+                },
             })
             .collect();
         let (schemas, schema_faults) = accept_schemas(graph, memory);
@@ -140,8 +152,8 @@ impl<'g> Survey<'g> {
     }
 
     /// A schema that is not the graph's own, when it is in the subset.
-    pub(crate) fn accept(&self, document: &Value) -> Option<Arc<Schema>> {
-        self.memory.borrow_mut().accept(document).ok()
+    pub(crate) fn accept(&self, name: &str, document: &Value) -> Option<Arc<Schema>> {
+        self.memory.borrow_mut().accept(name, document).ok()
     }
 
     /// What a schema says about a place inside its values.
@@ -221,7 +233,7 @@ fn accept_schemas<'g>(graph: &'g Graph, memory: &mut Memory) -> Accepted<'g> {
     let mut schemas = BTreeMap::new();
     let mut faults = Vec::new();
     for (id, document) in &graph.schemas {
-        match memory.accept(document) {
+        match memory.accept(id.as_str(), document) {
             Ok(schema) => {
                 schemas.insert(id.as_str(), schema);
             }

@@ -20,7 +20,7 @@ fn s6_what_is_known_is_not_worked_out_again() {
     let mut memory = Memory::default();
     memory.begin();
     let document = json!({"type": "object", "properties": {"n": {"minimum": 1}}});
-    let first = memory.accept(&document);
+    let first = memory.accept("s", &document);
     let schema = first.clone().unwrap();
     let pointer = Pointer::parse("/n").unwrap();
     let Place::Fits(place) = memory.place(&schema, &pointer) else {
@@ -32,7 +32,9 @@ fn s6_what_is_known_is_not_worked_out_again() {
     memory.begin();
     // The same by J5, and so the same schema.
     let again = json!({"properties": {"n": {"minimum": 1.0}}, "type": "object"});
-    assert!(is_same(&first, &memory.accept(&again)));
+    assert!(is_same(&first, &memory.accept("s", &again)));
+    assert!(is_same(&first, &memory.accept("other", &document)));
+    assert!(memory.accept("s", &json!(7)).is_err());
     assert!(
         matches!(memory.place(&schema, &pointer), Place::Fits(known) if Arc::ptr_eq(&known, &place))
     );
@@ -44,12 +46,18 @@ fn s6_what_a_check_did_not_use_is_forgotten() {
     let mut memory = Memory::default();
     for schema in 0..100 {
         memory.begin();
-        let schema = memory.accept(&json!({"const": schema})).unwrap();
+        let name = schema.to_string();
+        let schema = memory.accept(&name, &json!({"const": schema})).unwrap();
         let text = schema::built_in("std.text").unwrap();
         memory.compare(&schema, &text);
         memory.end();
     }
-    assert_eq!((memory.accepted.0.len(), memory.compared.0.len()), (1, 1));
+    let kept = (
+        memory.accepted.0.len(),
+        memory.compared.0.len(),
+        memory.named.0.len(),
+    );
+    assert_eq!(kept, (1, 1, 1));
 }
 
 #[test]

@@ -1,16 +1,13 @@
 //! `edge.endpoint-unknown`, `edge.duplicate`, `edge.schema-incompatible` (wire-format.md G6,
 //! G7, S6; seed A publication rule 6).
 
-use std::collections::BTreeMap;
-
-use super::report;
+use super::{report, shown, title};
 use crate::code::Code;
 use crate::schema::Compatibility;
 use crate::validate::issue::{Issue, Location};
 use crate::validate::survey::{End, Route, Survey};
 
 pub(super) fn check(survey: &Survey<'_>, issues: &mut Vec<Issue>) {
-    let mut seen = BTreeMap::new();
     for route in &survey.edges {
         let edge = route.edge;
         for (end, side, node) in [
@@ -19,23 +16,21 @@ pub(super) fn check(survey: &Survey<'_>, issues: &mut Vec<Issue>) {
         ] {
             if matches!(end, End::NoNode) {
                 let message = format!(
-                    "The {side} of the edge names node {node}, which does not exist; \
-                     remove the edge or connect it again."
+                    "The {side} of the edge names node {}, which does not exist; remove the edge \
+                     or connect it again.",
+                    shown(node.as_str())
                 );
                 let location = Location::edge_at(&edge.id, format!("/{side}/nodeId"));
                 report(issues, Code::EdgeEndpointUnknown, location, message);
             }
         }
-        if let Some(first) = seen.get(&(&edge.source, &edge.target)) {
-            let message = format!("The edge {first} joins the same two ports; remove one of them.");
-            report(
-                issues,
-                Code::EdgeDuplicate,
-                Location::edge(&edge.id),
-                message,
+        if let Some(first) = route.twin {
+            let message = format!(
+                "The edge {} joins the same two ports; remove one of them.",
+                shown(first.as_str())
             );
-        } else {
-            seen.insert((&edge.source, &edge.target), &edge.id);
+            let location = Location::edge(&edge.id);
+            report(issues, Code::EdgeDuplicate, location, message);
         }
         if let Some(message) = incompatible(survey, route) {
             report(
@@ -61,13 +56,16 @@ fn incompatible(survey: &Survey<'_>, route: &Route<'_>) -> Option<String> {
     let emitted = survey.port_schema(source, from)?;
     let wanted = survey.port_schema(target, into)?;
     (survey.compare(emitted, wanted) == Compatibility::Incompatible).then(|| {
-        let name = |node: &crate::graph::Node, port| node.ports.get(port).map(ToString::to_string);
+        let name = |node: &'_ crate::graph::Node, port| {
+            let schema = node.ports.get(port);
+            schema.map(|schema| shown(schema.as_str()).to_string())
+        };
         format!(
             "What {} emits on {from} ({}) can never fit {into} of {} ({}); choose another schema \
              or add a mapping.",
-            source.title(),
+            title(source),
             name(source, from).unwrap_or_default(),
-            target.title(),
+            title(target),
             name(target, into).unwrap_or_default(),
         )
     })
@@ -77,15 +75,16 @@ fn incompatible(survey: &Survey<'_>, route: &Route<'_>) -> Option<String> {
 mod tests {
     use serde_json::json;
 
-    use crate::validate::cases::{edge, found, graph, input, merge, output, sound};
+    use crate::validate::cases::{edge, found, graph, input, merge, output, push, sound};
 
     #[test]
     fn rule_6_both_ends_exist() {
         let mut graph = sound();
-        graph["edges"]
-            .as_array_mut()
-            .unwrap()
-            .push(edge("f", "ghost.data", "nowhere.input"));
+        push(
+            &mut graph,
+            "edges",
+            edge("f", "ghost.data", "nowhere.input"),
+        );
         let issues = [
             "edge.endpoint-unknown edge f /source/nodeId",
             "edge.endpoint-unknown edge f /target/nodeId",
@@ -97,21 +96,12 @@ mod tests {
     #[test]
     fn g6_two_edges_between_the_same_ports() {
         let mut graph = sound();
-        graph["edges"]
-            .as_array_mut()
-            .unwrap()
-            .push(edge("d", "in.data", "out.input"));
+        push(&mut graph, "edges", edge("d", "in.data", "out.input"));
         assert_eq!(found(&graph), ["edge.duplicate edge e"]);
         // Another target is another edge.
         let mut graph = sound();
-        graph["nodes"]
-            .as_array_mut()
-            .unwrap()
-            .push(output("out2", "std.any"));
-        graph["edges"]
-            .as_array_mut()
-            .unwrap()
-            .push(edge("d", "in.data", "out2.input"));
+        push(&mut graph, "nodes", output("out2", "std.any"));
+        push(&mut graph, "edges", edge("d", "in.data", "out2.input"));
         assert!(found(&graph).is_empty());
     }
 

@@ -1,6 +1,6 @@
 //! `gate.*` (wire-format.md L1, L4–L6; seed A publication rule 10).
 
-use super::report;
+use super::{report, title};
 use crate::code::Code;
 use crate::gate::Expr;
 use crate::graph::Kind;
@@ -19,7 +19,7 @@ pub(super) fn check(survey: &Survey<'_>, issues: &mut Vec<Issue>) {
         if let Some(version) = logic.version.filter(|version| *version != VERSION) {
             let message = format!(
                 "{} has gate logic of version {version}, which is not supported; write {VERSION}.",
-                node.title()
+                title(node)
             );
             let location = Location::node_at(&node.id, "/logic/version");
             report(issues, Code::GateVersionUnsupported, location, message);
@@ -31,7 +31,8 @@ pub(super) fn check(survey: &Survey<'_>, issues: &mut Vec<Issue>) {
         let faults = Expr::parse(expr, input.map(AsRef::as_ref)).err();
         for fault in faults.into_iter().flatten() {
             let location = Location::node_at(&node.id, format!("/logic/expr{}", fault.pointer));
-            report(issues, fault.code, location, fault.message);
+            let message = format!("In the logic of {}: {}.", title(node), fault.message);
+            report(issues, fault.code, location, message);
         }
     }
 }
@@ -40,7 +41,7 @@ pub(super) fn check(survey: &Survey<'_>, issues: &mut Vec<Issue>) {
 mod tests {
     use serde_json::{Value, json};
 
-    use crate::validate::cases::{edge, found, gate, graph, input, output};
+    use crate::validate::cases::{edge, found, gate, graph, input, output, push};
 
     fn with(version: i64, expr: Value) -> Vec<String> {
         let mut node = gate("g", "n");
@@ -52,10 +53,7 @@ mod tests {
             &[("e1", "in.data", "g.input"), ("e2", "g.pass", "o.input")],
             json!({"n": schema}),
         );
-        document["edges"]
-            .as_array_mut()
-            .unwrap()
-            .push(edge("e3", "g.fail", "p.input"));
+        push(&mut document, "edges", edge("e3", "g.fail", "p.input"));
         found(&document)
     }
 

@@ -1,7 +1,7 @@
 //! `graph.input-count`, `graph.output-missing`, `graph.cycle` (seed A publication rules 1
 //! and 3; wire-format.md Q2). A cycle is named by its smallest node.
 
-use super::report;
+use super::{report, shown};
 use crate::code::Code;
 use crate::graph::Kind;
 use crate::validate::flow::Flow;
@@ -10,12 +10,14 @@ use crate::validate::survey::Survey;
 
 pub(super) fn check(survey: &Survey<'_>, flow: &Flow, cyclic: bool, issues: &mut Vec<Issue>) {
     let inputs = survey.nodes.iter().filter(|node| node.kind == Kind::Input);
-    let inputs: Vec<&str> = inputs.map(|node| node.id.as_str()).collect();
+    let inputs: Vec<_> = inputs
+        .map(|node| shown(node.id.as_str()).to_string())
+        .collect();
     if inputs.len() != 1 {
         let message = match inputs.as_slice() {
             [] => "The graph has no input node; add one.".to_owned(),
             several => format!(
-                "The graph has {} input nodes ({}); keep one.",
+                "The graph has {} input nodes; keep one of them: {}.",
                 several.len(),
                 several.join(", ")
             ),
@@ -35,18 +37,13 @@ pub(super) fn check(survey: &Survey<'_>, flow: &Flow, cyclic: bool, issues: &mut
     }
     for cycle in flow.cycles() {
         let nodes = cycle.iter().filter_map(|at| survey.nodes.get(*at));
-        let ids: Vec<&str> = nodes.map(|node| node.id.as_str()).collect();
+        let ids: Vec<_> = nodes.map(|node| &node.id).collect();
         if let Some(first) = ids.first() {
-            let message = format!(
-                "The edges form a cycle: {} → {first}. Remove one of them.",
-                ids.join(" → ")
-            );
-            report(
-                issues,
-                Code::GraphCycle,
-                Location::node(&(*first).into()),
-                message,
-            );
+            let round = ids.iter().chain([first]);
+            let round: Vec<_> = round.map(|id| shown(id.as_str()).to_string()).collect();
+            let round = round.join(" → ");
+            let message = format!("The edges form a cycle: {round}. Remove one of them.");
+            report(issues, Code::GraphCycle, Location::node(first), message);
         }
     }
 }
@@ -57,7 +54,9 @@ mod tests {
 
     use crate::graph::Graph;
     use crate::limits::Limits;
-    use crate::validate::cases::{catalogue, edge, found, graph, input, merge, output, sound};
+    use crate::validate::cases::{
+        catalogue, edge, found, graph, input, merge, output, push, sound,
+    };
     use crate::validate::check;
 
     #[test]
@@ -71,18 +70,9 @@ mod tests {
         ];
         assert_eq!(found(&none), issues);
         let mut two = sound();
-        two["nodes"]
-            .as_array_mut()
-            .unwrap()
-            .push(input("in2", "std.any"));
-        two["nodes"]
-            .as_array_mut()
-            .unwrap()
-            .push(output("out2", "std.any"));
-        two["edges"]
-            .as_array_mut()
-            .unwrap()
-            .push(edge("f", "in2.data", "out2.input"));
+        push(&mut two, "nodes", input("in2", "std.any"));
+        push(&mut two, "nodes", output("out2", "std.any"));
+        push(&mut two, "edges", edge("f", "in2.data", "out2.input"));
         assert_eq!(found(&two), ["graph.input-count graph"]);
         assert!(found(&sound()).is_empty());
     }
@@ -96,14 +86,8 @@ mod tests {
         ];
         assert_eq!(found(&document), issues);
         let mut two = sound();
-        two["nodes"]
-            .as_array_mut()
-            .unwrap()
-            .push(output("out2", "std.any"));
-        two["edges"]
-            .as_array_mut()
-            .unwrap()
-            .push(edge("f", "in.data", "out2.input"));
+        push(&mut two, "nodes", output("out2", "std.any"));
+        push(&mut two, "edges", edge("f", "in.data", "out2.input"));
         assert!(found(&two).is_empty());
     }
 
@@ -167,10 +151,7 @@ mod tests {
     #[test]
     fn q2_b034_edges_to_nowhere_neither_make_nor_hide_a_cycle() {
         let mut one = sound();
-        one["edges"]
-            .as_array_mut()
-            .unwrap()
-            .push(edge("e2", "in.data", "ghost.input"));
+        push(&mut one, "edges", edge("e2", "in.data", "ghost.input"));
         assert_eq!(
             found(&one),
             ["edge.endpoint-unknown edge e2 /target/nodeId"]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::report;
+use super::{report, shown};
 use crate::code::Code;
 use crate::graph::Kind;
 use crate::ids::is_identifier;
@@ -17,17 +17,20 @@ const FORM: &str = "use 1 to 128 of a-z, 0-9, '_', '-' and '.', each part beginn
 pub(super) fn check(survey: &Survey<'_>, issues: &mut Vec<Issue>) {
     let graph = survey.graph;
     let nodes = graph.nodes.iter().map(|node| node.id.as_str());
-    unique(nodes, "node", "/nodes", issues);
+    let once = graph.nodes.len() == survey.nodes.len();
+    judge(nodes, once, "node", "/nodes", issues);
     let edges = graph.edges.iter().map(|edge| edge.id.as_str());
-    unique(edges, "edge", "/edges", issues);
+    let once = graph.edges.len() == survey.edges.len();
+    judge(edges, once, "edge", "/edges", issues);
     for id in graph.schemas.keys() {
         let location = Location::graph_at(format!("/schemas/{}", escape(id.as_str())));
         if !is_identifier(id.as_str()) {
-            let message = format!("{id:?} is not an identifier; {FORM}.", id = id.as_str());
+            let message = format!("{:?} is not an identifier; {FORM}.", shown(id.as_str()));
             report(issues, Code::IdInvalid, location, message);
         } else if id.as_str().starts_with("std.") {
             let message = format!(
-                "The schema {id} has a reserved name; names that begin with \"std.\" are built in."
+                "The schema {id} has a reserved name, for names that begin with \"std.\" are built in; \
+                 choose another."
             );
             report(issues, Code::IdReserved, location, message);
         }
@@ -52,22 +55,32 @@ pub(super) fn check(survey: &Survey<'_>, issues: &mut Vec<Issue>) {
         };
         if let Some(id) = id.filter(|id| !is_identifier(id)) {
             let location = Location::node_at(&node.id, path);
-            let message = format!("{id:?} is not an identifier; {FORM}.");
+            let message = format!("{:?} is not an identifier; {FORM}.", shown(id));
             report(issues, Code::IdInvalid, location, message);
         }
     }
 }
 
-fn unique<'g>(ids: impl Iterator<Item = &'g str>, what: &str, list: &str, issues: &mut Vec<Issue>) {
+/// The form of the identifiers of a list, and whether each is used once where that is not known.
+fn judge<'g>(
+    ids: impl Iterator<Item = &'g str>,
+    once: bool,
+    what: &str,
+    list: &str,
+    issues: &mut Vec<Issue>,
+) {
     let mut seen = BTreeSet::new();
     for (at, id) in ids.enumerate() {
         let location = || Location::graph_at(format!("{list}/{at}/id"));
         if !is_identifier(id) {
-            let message = format!("{id:?} is not an identifier for a {what}; {FORM}.");
+            let message = format!("{:?} is not an identifier for a {what}; {FORM}.", shown(id));
             report(issues, Code::IdInvalid, location(), message);
         }
-        if !seen.insert(id) {
-            let message = format!("Another {what} has the id {id} too; give one of them a new id.");
+        if !once && !seen.insert(id) {
+            let message = format!(
+                "Another {what} has the id {} too; give one of them a new id.",
+                shown(id)
+            );
             report(issues, Code::IdDuplicate, location(), message);
         }
     }
@@ -77,7 +90,7 @@ fn unique<'g>(ids: impl Iterator<Item = &'g str>, what: &str, list: &str, issues
 mod tests {
     use serde_json::json;
 
-    use crate::validate::cases::{action, agent, around, edge, found, sound};
+    use crate::validate::cases::{action, agent, around, edge, found, push, sound};
 
     fn renamed(node: &str) -> serde_json::Value {
         let mut graph = sound();
@@ -140,9 +153,9 @@ mod tests {
     fn i1_b036_ids_are_used_once() {
         let mut graph = sound();
         let second = graph["nodes"][1].clone();
-        graph["nodes"].as_array_mut().unwrap().push(second);
+        push(&mut graph, "nodes", second);
         let second = edge("e", "in.data", "out.input");
-        graph["edges"].as_array_mut().unwrap().push(second);
+        push(&mut graph, "edges", second);
         let issues = [
             "id.duplicate graph /edges/1/id",
             "id.duplicate graph /nodes/2/id",

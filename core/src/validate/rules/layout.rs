@@ -1,6 +1,6 @@
 //! `layout.orphan` (wire-format.md Q1): a warning, for layout is no part of the meaning.
 
-use super::report;
+use super::{report, shown};
 use crate::code::Code;
 use crate::validate::issue::{Issue, Location};
 use crate::validate::survey::Survey;
@@ -10,7 +10,10 @@ pub(super) fn check(survey: &Survey<'_>, issues: &mut Vec<Issue>) {
     for id in survey.graph.layout.keys() {
         if survey.find(id.as_str()).is_none() {
             let location = Location::graph_at(format!("/layout/{}", escape(id.as_str())));
-            let message = format!("The layout places {id}, which does not exist; remove it.");
+            let message = format!(
+                "The layout places {}, which does not exist; remove it.",
+                shown(id.as_str())
+            );
             report(issues, Code::LayoutOrphan, location, message);
         }
     }

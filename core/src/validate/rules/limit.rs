@@ -12,7 +12,7 @@ pub(in crate::validate) fn check(graph: &Graph, limits: &Limits, issues: &mut Ve
     if graph.schema_version != Some(SCHEMA_VERSION) {
         let found = match graph.schema_version {
             None => "The graph does not say its schemaVersion".to_owned(),
-            Some(version) => format!("schemaVersion {version} is not supported"),
+            Some(version) => format!("The schemaVersion {version} is not supported"),
         };
         let location = Location::graph_at("/schemaVersion");
         let message = format!("{found}; write {SCHEMA_VERSION}.");
@@ -42,7 +42,7 @@ pub(in crate::validate) fn check(graph: &Graph, limits: &Limits, issues: &mut Ve
     for (code, what, count, limit) in counts {
         if exceeds(count, limit) {
             let location = Location::graph_at(format!("/{what}"));
-            let message = format!("The graph has {count} {what}; at most {limit} are allowed.");
+            let message = format!("The graph has {count} {what}; keep at most {limit}.");
             report(issues, code, location, message);
         }
     }
@@ -51,8 +51,8 @@ pub(in crate::validate) fn check(graph: &Graph, limits: &Limits, issues: &mut Ve
             let limit = limits.graph_bytes;
             if exceeds(bytes, limit) {
                 let message = format!(
-                    "The graph's canonical JSON, layout included, is {bytes} bytes; \
-                     at most {limit} are allowed."
+                    "The graph's canonical JSON, layout included, is {bytes} bytes; shorten it to \
+                     {limit}."
                 );
                 report(issues, Code::GraphTooLarge, Location::graph(), message);
             }
@@ -60,7 +60,8 @@ pub(in crate::validate) fn check(graph: &Graph, limits: &Limits, issues: &mut Ve
         // Only a graph that was built by hand can hold what reading refuses (J1).
         Err(error) => {
             let location = Location::graph_at(error.pointer);
-            report(issues, error.code, location, error.detail);
+            let message = format!("The graph cannot be written as JSON: {}.", error.detail);
+            report(issues, error.code, location, message);
         }
     }
 }

@@ -1,9 +1,10 @@
 //! `mapping.*` (wire-format.md M1, M2, S6; seed A publication rule 8 and "Data mappings").
 
 use std::cell::OnceCell;
+use std::fmt;
 use std::sync::Arc;
 
-use super::{report, template};
+use super::{report, shown, template, title};
 use crate::code::Code;
 use crate::graph::{Binding, Direction, Mapping, Node, VariableSource};
 use crate::ids::NodeId;
@@ -57,6 +58,21 @@ struct Read<'g> {
     pointer: &'g str,
 }
 
+/// Where a binding stands in its node, written out only for an issue: the mapping, and the
+/// template's variable.
+#[derive(Clone, Copy)]
+struct Spot(usize, Option<usize>);
+
+impl fmt::Display for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "/mappings/{}/binding", self.0)?;
+        match self.1 {
+            Some(variable) => write!(f, "/variables/{variable}/binding"),
+            None => Ok(()),
+        }
+    }
+}
+
 impl<'g> Rule<'_, 'g> {
     fn judge(&mut self, mappings: &'g [Mapping]) {
         let targets: Vec<Option<Pointer>> = mappings
@@ -95,10 +111,12 @@ impl<'g> Rule<'_, 'g> {
         let message = match Pointer::parse(text) {
             Ok(pointer) if is_target(&pointer) => return Some(pointer),
             Ok(_) => format!(
-                "The target {text:?} names an item of an array; write the array as a whole."
+                "The target {:?} names an item of an array; write the array as a whole.",
+                shown(text)
             ),
             Err(error) => format!(
-                "The target {text:?} is not a JSON Pointer: {}.",
+                "The target {:?} is not a JSON Pointer: {}.",
+                shown(text),
                 error.detail
             ),
         };
@@ -124,8 +142,8 @@ impl<'g> Rule<'_, 'g> {
                     any = true;
                     let message = format!(
                         "Mapping {first} already writes {:?}, which {:?} lies in; remove one.",
-                        prefix.to_string(),
-                        target.to_string()
+                        shown(&prefix.to_string()),
+                        shown(&target.to_string())
                     );
                     let path = format!("/mappings/{at}/targetPointer");
                     self.report(Code::MappingTargetConflict, path, message);
@@ -144,8 +162,8 @@ impl<'g> Rule<'_, 'g> {
             Place::Impossible => {
                 let message = format!(
                     "The input of {} has no place {:?} by its schema; choose another target.",
-                    self.node.title(),
-                    target.to_string()
+                    title(self.node),
+                    shown(&target.to_string())
                 );
                 let path = format!("/mappings/{at}/targetPointer");
                 self.report(Code::MappingTypeIncompatible, path, message);
@@ -156,11 +174,11 @@ impl<'g> Rule<'_, 'g> {
 
     /// Judges where the value comes from and whether it can fit the place; false when not.
     fn binding(&mut self, at: usize, binding: &'g Binding, place: Option<&Schema>) -> bool {
-        let path = format!("/mappings/{at}/binding");
+        let path = Spot(at, None);
         let cannot = match binding {
             Binding::Literal { value } => {
                 let failure = place.and_then(|place| place.first_failure(value));
-                failure.map(|failure| failure.message)
+                failure.map(|failure| format!("it {}", failure.message))
             }
             Binding::Path {
                 source_node_id: node,
@@ -172,19 +190,22 @@ impl<'g> Rule<'_, 'g> {
                     port,
                     pointer,
                 };
-                let source = self.read(&path, &read);
+                let source = self.read(path, &read);
                 source
                     .zip(place)
                     .filter(|(source, place)| {
                         self.survey.compare(source, place) == Compatibility::Incompatible
                     })
-                    .map(|_| format!("what {node} emits on {port} at {pointer:?} has another type"))
+                    .map(|_| {
+                        let (node, pointer) = (shown(node.as_str()), shown(pointer));
+                        format!("what {node} emits on {port} at {pointer:?} has another type")
+                    })
             }
             Binding::Template {
                 template,
                 variables,
             } => {
-                template::check(self.node, &path, template, variables, self.issues);
+                template::check(self.node, path, template, variables, self.issues);
                 for (at, variable) in variables.iter().enumerate() {
                     if let VariableSource::Binding(read) = &variable.source {
                         let read = Read {
@@ -192,7 +213,7 @@ impl<'g> Rule<'_, 'g> {
                             port: &read.source_port,
                             pointer: &read.pointer,
                         };
-                        self.read(&format!("{path}/variables/{at}/binding"), &read);
+                        self.read(Spot(path.0, Some(at)), &read);
                     }
                 }
                 let text = self.survey.schema("std.text");
@@ -205,15 +226,15 @@ impl<'g> Rule<'_, 'g> {
         };
         let Some(why) = cannot else { return true };
         let message = format!(
-            "The mapped value can never fit the input of {}: {why}.",
-            self.node.title()
+            "The mapped value can never fit the input of {}; map another one: {why}.",
+            title(self.node)
         );
-        self.report(Code::MappingTypeIncompatible, path, message);
+        self.report(Code::MappingTypeIncompatible, path.to_string(), message);
         false
     }
 
     /// Judges a read; gives the schema of what is read where one is known.
-    fn read(&mut self, path: &str, read: &Read<'g>) -> Option<Arc<Schema>> {
+    fn read(&mut self, path: Spot, read: &Read<'g>) -> Option<Arc<Schema>> {
         let Read {
             node: id,
             port,
@@ -221,7 +242,7 @@ impl<'g> Rule<'_, 'g> {
         } = *read;
         let pointer = Pointer::parse(text);
         if let Err(error) = &pointer {
-            let message = format!("{text:?} is not a JSON Pointer: {}.", error.detail);
+            let message = format!("{:?} is not a JSON Pointer: {}.", shown(text), error.detail);
             self.report(
                 Code::MappingPointerInvalid,
                 format!("{path}/pointer"),
@@ -229,7 +250,10 @@ impl<'g> Rule<'_, 'g> {
             );
         }
         let Some((source, node)) = self.survey.find(id.as_str()) else {
-            let message = format!("There is no node {id} to read from; choose another source.");
+            let message = format!(
+                "There is no node {} to read from; choose another source.",
+                shown(id.as_str())
+            );
             self.report(
                 Code::MappingSourceUnknown,
                 format!("{path}/sourceNodeId"),
@@ -239,7 +263,11 @@ impl<'g> Rule<'_, 'g> {
         };
         let known = node.node_type().port(port);
         let Some(known) = known.filter(|port| port.direction == Direction::Output) else {
-            let message = format!("{} has no output port {port:?} to read from.", node.title());
+            let message = format!(
+                "{} has no output port {:?} to read from; choose another.",
+                title(node),
+                shown(port)
+            );
             self.report(
                 Code::MappingSourceUnknown,
                 format!("{path}/sourcePort"),
@@ -250,9 +278,9 @@ impl<'g> Rule<'_, 'g> {
         match self.past.map(|past| past.of(source, known, self.at)) {
             Some(Reliance::NotUpstream) => {
                 let message = format!(
-                    "{} does not come before {}; only nodes upstream can be read.",
-                    node.title(),
-                    self.node.title()
+                    "{} does not come before {}; read a node that is upstream.",
+                    title(node),
+                    title(self.node)
                 );
                 self.report(
                     Code::MappingSourceNotUpstream,
@@ -263,12 +291,12 @@ impl<'g> Rule<'_, 'g> {
             }
             Some(Reliance::Uncertain) => {
                 let message = format!(
-                    "{} does not emit on {port} in every run that reaches {}; where it does not, \
-                     this node fails with mapping.source-missing.",
-                    node.title(),
-                    self.node.title()
+                    "{} does not emit on {port} in every run that reaches {}; read a port that does, or \
+                     expect mapping.source-missing.",
+                    title(node),
+                    title(self.node)
                 );
-                self.report(Code::MappingSourceUncertain, path.to_owned(), message);
+                self.report(Code::MappingSourceUncertain, path.to_string(), message);
             }
             Some(Reliance::Certain) | None => {}
         }
@@ -278,8 +306,9 @@ impl<'g> Rule<'_, 'g> {
             Place::Unknown => None,
             Place::Impossible => {
                 let message = format!(
-                    "What {} emits on {port} never has {text:?} by its schema.",
-                    node.title()
+                    "What {} emits on {port} never has {:?} by its schema; read another place.",
+                    title(node),
+                    shown(text)
                 );
                 self.report(
                     Code::MappingTypeIncompatible,
@@ -299,9 +328,9 @@ impl<'g> Rule<'_, 'g> {
         };
         if self.survey.compare(&built, schema) == Compatibility::Incompatible {
             let message = format!(
-                "What the mappings build can never be an input of {}: a required member has no \
-                 mapping.",
-                self.node.title()
+                "What the mappings build can never be an input of {}; map every member that its \
+                 schema requires.",
+                title(self.node)
             );
             self.report(
                 Code::MappingTypeIncompatible,
@@ -312,5 +341,7 @@ impl<'g> Rule<'_, 'g> {
     }
 }
 
+#[cfg(test)]
+mod laws;
 #[cfg(test)]
 mod tests;

@@ -14,10 +14,13 @@ pub(crate) mod reference;
 mod schema;
 pub(crate) mod template;
 
+use std::fmt;
+
 use super::flow::Flow;
 use super::issue::{Issue, Location};
 use super::survey::{NodeIx, Survey};
 use crate::code::Code;
+use crate::graph::Node;
 
 /// Every rule that is judged once the limits hold, each in one pass (Q2). There is no plan
 /// order while there is a cycle.
@@ -38,6 +41,46 @@ pub(super) fn check(
     policy::check(survey, issues);
     reference::check(survey, issues);
     layout::check(survey, issues);
+}
+
+/// A text of the graph as a message repeats it: its beginning, for a draft may hold an identifier
+/// as long as itself, and many messages may name it.
+#[derive(Clone, Copy)]
+struct Shown<'t>(&'t str);
+
+/// Characters of one text that a message repeats.
+const SHOWN: usize = 120;
+
+fn shown(text: &str) -> Shown<'_> {
+    Shown(text)
+}
+
+/// What a message calls a node.
+fn title(node: &Node) -> Shown<'_> {
+    Shown(node.title())
+}
+
+impl<'t> Shown<'t> {
+    fn split(self) -> (&'t str, &'static str) {
+        match self.0.char_indices().nth(SHOWN) {
+            Some((end, _)) => (self.0.get(..end).unwrap_or_default(), "…"),
+            None => (self.0, ""),
+        }
+    }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (text, more) = self.split();
+        write!(f, "{text}{more}")
+    }
+}
+
+impl fmt::Debug for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (text, more) = self.split();
+        write!(f, "{text:?}{more}")
+    }
 }
 
 /// Adds an issue.

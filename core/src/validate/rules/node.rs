@@ -1,7 +1,7 @@
 //! `node.incomplete`, `node.unreachable`, `node.dead-end` (wire-format.md G8, G9; seed A
 //! publication rules 4 and 5).
 
-use super::report;
+use super::{report, shown, title};
 use crate::code::Code;
 use crate::graph::{FailurePolicy, Kind, MergeNode, Node};
 use crate::validate::flow::Flow;
@@ -12,7 +12,7 @@ pub(super) fn check(survey: &Survey<'_>, flow: &Flow, acyclic: bool, issues: &mu
     for (at, node) in survey.nodes.iter().enumerate() {
         for path in missing(node) {
             let what = path.rsplit('/').next().unwrap_or_default();
-            let message = format!("{} is not configured: set {what}.", node.title());
+            let message = format!("{} is not configured: set {what}.", title(node));
             let location = Location::node_at(&node.id, path);
             report(issues, Code::NodeIncomplete, location, message);
         }
@@ -20,8 +20,9 @@ pub(super) fn check(survey: &Survey<'_>, flow: &Flow, acyclic: bool, issues: &mu
             && mode != MergeNode::ALL
         {
             let message = format!(
-                "{} has mode {mode:?}; the only mode is \"all\".",
-                node.title()
+                "{} has mode {:?}; write \"all\", the only mode.",
+                title(node),
+                shown(mode)
             );
             let location = Location::node_at(&node.id, "/mode");
             report(issues, Code::NodeIncomplete, location, message);
@@ -30,7 +31,7 @@ pub(super) fn check(survey: &Survey<'_>, flow: &Flow, acyclic: bool, issues: &mu
         if flow.has_input() && !flow.is_reachable(at) && flow.has_incoming(at) {
             let message = format!(
                 "{} cannot be reached from the input; connect what stands before it.",
-                node.title()
+                title(node)
             );
             report(
                 issues,
@@ -62,7 +63,7 @@ fn dead_ends(survey: &Survey<'_>, flow: &Flow, issues: &mut Vec<Issue>) {
             let message = format!(
                 "The port {} of {} leads nowhere; connect it to a node.",
                 port.name,
-                node.title()
+                title(node)
             );
             let location = Location::node_at(&node.id, format!("/ports/{}", port.name));
             report(issues, Code::NodeDeadEnd, location, message);
@@ -140,7 +141,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use crate::validate::cases::{
-        action, agent, around, decision, found, gate, graph, input, merge, output, policy, sound,
+        action, agent, around, decision, found, gate, graph, input, merge, output, policy, push,
+        sound,
     };
 
     #[test]
@@ -236,7 +238,7 @@ mod tests {
         // A merge is reached when one of its edges comes from the input.
         let mut edges = document;
         let edge = crate::validate::cases::edge("e4", "in.data", "behind.items");
-        edges["edges"].as_array_mut().unwrap().push(edge);
+        push(&mut edges, "edges", edge);
         assert_eq!(found(&edges), ["port.arity node lost /ports/items"]);
     }
 

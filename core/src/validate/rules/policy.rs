@@ -1,7 +1,7 @@
 //! `policy.out-of-bounds`: failure policies, time limits, pinned versions and the lengths of
 //! free text (wire-format.md §7, G4, I3, G8).
 
-use super::report;
+use super::{report, shown};
 use crate::code::Code;
 use crate::graph::{FailurePolicy, Kind, Node};
 use crate::limits::Limits;
@@ -74,7 +74,7 @@ fn of_policy(policy: &FailurePolicy, limits: &Limits, findings: &mut Vec<Finding
         findings.push((
             "/failurePolicy/retryOn",
             format!(
-                "retryOn has {codes} codes; at most {} are allowed.",
+                "The setting retryOn has {codes} codes; keep at most {}.",
                 Limits::RETRY_CODES
             ),
         ));
@@ -121,7 +121,10 @@ fn outside(path: &'static str, value: Option<i64>, least: u64, most: u64) -> Opt
     (!fits).then(|| {
         (
             path,
-            format!("{} is {value}; it may be {least} to {most}.", name(path)),
+            format!(
+                "The setting {} is {value}; choose {least} to {most}.",
+                name(path)
+            ),
         )
     })
 }
@@ -130,14 +133,17 @@ fn one_of(path: &'static str, value: Option<&str>, a: &str, b: &str) -> Option<F
     let value = value.filter(|value| *value != a && *value != b)?;
     Some((
         path,
-        format!("{} is {value:?}; it may be {a} or {b}.", name(path)),
+        format!(
+            "The setting {} is {:?}; write {a} or {b}.",
+            name(path),
+            shown(value)
+        ),
     ))
 }
 
 fn too_long(what: &str, text: Option<&str>, most: usize) -> Option<String> {
     let count = text?.chars().count();
-    (count > most)
-        .then(|| format!("The {what} has {count} characters; at most {most} are allowed."))
+    (count > most).then(|| format!("The {what} has {count} characters; shorten it to {most}."))
 }
 
 #[cfg(test)]

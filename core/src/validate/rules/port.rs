@@ -1,9 +1,9 @@
 //! `port.unknown`, `port.direction`, `port.schema-missing`, `port.schema-mismatch`,
 //! `port.arity` and `schema.unknown` (wire-format.md G2, G4, G5, G7, G9; seed A "Ports").
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::report;
+use super::{report, shown, title};
 use crate::code::Code;
 use crate::graph::{Direction, Kind, Node, Port};
 use crate::ids::{EdgeId, SchemaId};
@@ -31,7 +31,7 @@ fn at(node: &Node, port: &str) -> Location {
 
 /// Every port of the type names a schema that exists, and nothing else is named.
 fn names(survey: &Survey<'_>, node: &Node, issues: &mut Vec<Issue>) {
-    let title = node.title();
+    let title = title(node);
     for (name, schema) in &node.ports {
         let Some(port) = node.node_type().port(name) else {
             let known: Vec<_> = node
@@ -41,7 +41,8 @@ fn names(survey: &Survey<'_>, node: &Node, issues: &mut Vec<Issue>) {
                 .map(|port| port.name)
                 .collect();
             let message = format!(
-                "{title} has no port {name:?}; a node of type {} has {}.",
+                "{title} has no port {:?}; name only those of type {}: {}.",
+                shown(name),
                 node.node_type().as_str(),
                 known.join(", ")
             );
@@ -84,15 +85,17 @@ fn names(survey: &Survey<'_>, node: &Node, issues: &mut Vec<Issue>) {
 
 fn unknown(survey: &Survey<'_>, schema: &SchemaId, location: Location, issues: &mut Vec<Issue>) {
     if !survey.has_schema(schema.as_str()) {
-        let message =
-            format!("There is no schema {schema}; add it to the graph or choose another.");
+        let message = format!(
+            "There is no schema {}; add it to the graph or choose another.",
+            shown(schema.as_str())
+        );
         report(issues, Code::SchemaUnknown, location, message);
     }
 }
 
 /// The port whose schema its node's configuration rules out, and why (G4).
 fn mismatch(survey: &Survey<'_>, node: &Node) -> Option<(&'static str, String)> {
-    let title = node.title();
+    let title = title(node);
     let port = |name: &str| node.ports.get(name);
     match &node.kind {
         Kind::Gate(_) => {
@@ -103,8 +106,9 @@ fn mismatch(survey: &Survey<'_>, node: &Node) -> Option<(&'static str, String)> 
             Some((
                 other,
                 format!(
-                    "The gate {title} forwards its input unchanged, so its port {other} has the \
-                 schema of {first}: {whole}."
+                    "The gate {title} forwards its input unchanged; give its port {other} the \
+                     schema of {first}: {}.",
+                    shown(whole.as_str())
                 ),
             ))
         }
@@ -113,7 +117,10 @@ fn mismatch(survey: &Survey<'_>, node: &Node) -> Option<(&'static str, String)> 
             (port("pass")? != wanted).then(|| {
                 (
                     "pass",
-                    format!("The port pass of {title} has the schema it checks: {wanted}."),
+                    format!(
+                        "The port pass of {title} emits what was checked; give it that schema: {}.",
+                        shown(wanted.as_str())
+                    ),
                 )
             })
         }
@@ -139,15 +146,20 @@ fn ends(survey: &Survey<'_>, route: &Route<'_>, issues: &mut Vec<Issue>) {
         (route.target, &edge.target.port, "target", "an input port"),
     ] {
         let location = || Location::edge_at(&edge.id, format!("/{side}/port"));
-        let title = |at: usize| survey.nodes.get(at).map_or("", |node| node.title());
+        let title = |at: usize| survey.nodes.get(at).map_or(shown(""), |node| title(node));
         match end {
             End::NoPort(node) => {
-                let message = format!("{} has no port {port:?}; choose {direction}.", title(node));
+                let message = format!(
+                    "{} has no port {:?}; choose {direction}.",
+                    title(node),
+                    shown(port)
+                );
                 report(issues, Code::PortUnknown, location(), message);
             }
             End::WrongWay(node) => {
                 let message = format!(
-                    "The port {port} of {} faces the other way; the {side} of an edge is {direction}.",
+                    "The port {port} of {} faces the other way; the {side} of an edge is {direction}, so \
+                     choose one.",
                     title(node)
                 );
                 report(issues, Code::PortDirection, location(), message);
@@ -161,11 +173,8 @@ fn ends(survey: &Survey<'_>, route: &Route<'_>, issues: &mut Vec<Issue>) {
 /// they are `edge.duplicate`.
 fn arity(survey: &Survey<'_>, issues: &mut Vec<Issue>) {
     let mut incoming: BTreeMap<(usize, &str), Vec<&EdgeId>> = BTreeMap::new();
-    let mut seen = BTreeSet::new();
-    for route in &survey.edges {
-        if let End::Port(node, port) = route.target
-            && seen.insert((&route.edge.source, &route.edge.target))
-        {
+    for route in survey.edges.iter().filter(|route| route.twin.is_none()) {
+        if let End::Port(node, port) = route.target {
             incoming
                 .entry((node, port.name))
                 .or_default()
@@ -186,7 +195,7 @@ fn arity(survey: &Survey<'_>, issues: &mut Vec<Issue>) {
 }
 
 fn wrong_count(node: &Node, port: &Port, edges: &[&EdgeId]) -> Option<String> {
-    let (name, title) = (port.name, node.title());
+    let (name, title) = (port.name, title(node));
     match edges {
         [] => Some(format!(
             "The port {name} of {title} has no edge; connect one."
@@ -194,9 +203,10 @@ fn wrong_count(node: &Node, port: &Port, edges: &[&EdgeId]) -> Option<String> {
         [_] => None,
         _ if port.many => None,
         several => {
-            let ids: Vec<_> = several.iter().map(|id| id.as_str()).collect();
+            let ids = several.iter().map(|id| shown(id.as_str()).to_string());
+            let ids: Vec<_> = ids.collect();
             Some(format!(
-                "The port {name} of {title} takes one edge but has {}: {}. Keep one, or merge them.",
+                "The port {name} of {title} takes one edge but has {}; keep one, or merge them: {}.",
                 ids.len(),
                 ids.join(", ")
             ))
@@ -209,7 +219,7 @@ mod tests {
     use serde_json::json;
 
     use crate::validate::cases::{
-        agent, around, edge, found, gate, graph, input, merge, output, sound,
+        agent, around, edge, found, gate, graph, input, merge, output, push, sound,
     };
 
     #[test]
@@ -340,11 +350,8 @@ mod tests {
     #[test]
     fn g9_an_input_port_needs_an_edge() {
         let mut graph = sound();
-        graph["nodes"]
-            .as_array_mut()
-            .unwrap()
-            .push(output("alone", "std.any"));
-        graph["nodes"].as_array_mut().unwrap().push(merge("m"));
+        push(&mut graph, "nodes", output("alone", "std.any"));
+        push(&mut graph, "nodes", merge("m"));
         let issues = [
             "port.arity node alone /ports/input",
             "port.arity node m /ports/items",

@@ -1,7 +1,7 @@
 //! What a graph refers to: `agent.*`, `action.*`, `permission.denied`, `catalogue.absent`
 //! (wire-format.md Q3, G7; seed A publication rules 12 and 13).
 
-use super::report;
+use super::{report, shown, title};
 use crate::catalogue::{ActionDescriptor, AgentRow, AgentStatus, Catalogue, Idempotency, Risk};
 use crate::code::Code;
 use crate::graph::{ActionNode, AgentNode, Kind, Node};
@@ -12,7 +12,8 @@ use crate::validate::survey::Survey;
 
 pub(super) fn check(survey: &Survey<'_>, issues: &mut Vec<Issue>) {
     let Some(catalogue) = survey.catalogue else {
-        let message = "Agents, actions and permissions were not checked: no catalogue is at hand.";
+        let message = "Agents, actions and permissions were not checked, for no catalogue is at hand; connect to a \
+                       server to check them.";
         report(issues, Code::CatalogueAbsent, Location::graph(), message);
         return;
     };
@@ -72,10 +73,11 @@ fn check_agent(
         return;
     };
     let at = || Location::node_at(&node.id, "/agent");
-    let title = node.title();
+    let title = title(node);
     let Some(row) = agent(catalogue, config) else {
         let message = format!(
-            "{title} pins revision {revision} of agent {id}, which does not exist; pin another."
+            "{title} pins revision {revision} of agent {}, which does not exist; pin another.",
+            shown(id.as_str())
         );
         report(issues, Code::AgentRevisionMissing, at(), message);
         return;
@@ -112,23 +114,23 @@ fn check_action(
     let pin = pin.and_then(|pin| complete(pin.action_id.as_ref(), pin.contract_version));
     let Some((id, version)) = pin else { return };
     let at = || Location::node_at(&node.id, "/action");
-    let title = node.title();
+    let title = title(node);
     let Some(contract) = action(catalogue, config) else {
         let message = format!(
-            "{title} pins version {version} of action {id}, which does not exist; pin another."
+            "{title} pins version {version} of action {}, which does not exist; pin another.",
+            shown(id.as_str())
         );
         report(issues, Code::ActionVersionMissing, at(), message);
         return;
     };
     if !is_allowed(contract.risk) {
         let message = format!(
-            "The action {id} reaches beyond this workspace or cannot be undone; a workflow may not call it."
+            "The action {id} reaches beyond this workspace or cannot be undone; choose another one."
         );
         report(issues, Code::ActionRiskForbidden, at(), message);
     }
     if contract.idempotency != Idempotency::Required {
-        let message =
-            format!("The action {id} does not promise idempotency; a workflow may not call it.");
+        let message = format!("The action {id} does not promise idempotency; choose another one.");
         report(issues, Code::ActionIdempotencyMissing, at(), message);
     }
     permissions(
@@ -158,8 +160,8 @@ fn permissions(
         .collect();
     if !missing.is_empty() {
         let message = format!(
-            "{} needs permissions that you do not have: {}.",
-            node.title(),
+            "{} needs permissions that you do not have; ask for them or pin another: {}.",
+            title(node),
             missing.join(", ")
         );
         report(issues, Code::PermissionDenied, location, message);
@@ -182,14 +184,18 @@ fn contradictions(
         }
     };
     // A contract whose schema is outside the subset is not the graph's fault; nothing is known.
-    if let Some(wanted) = survey.accept(&contract.input_schema) {
+    let accept = |side: &str, schema| {
+        let name = format!("{} {} {side}", contract.id, contract.contract_version);
+        survey.accept(&name, schema)
+    };
+    if let Some(wanted) = accept("input", &contract.input_schema) {
         let message = format!(
             "The action {} can never take this input; choose another schema.",
             contract.id
         );
         judge("input", &|schema| survey.compare(schema, &wanted), message);
     }
-    if let Some(given) = survey.accept(&contract.output_schema) {
+    if let Some(given) = accept("output", &contract.output_schema) {
         let message = format!(
             "What the action {} gives can never fit this port; choose another schema.",
             contract.id

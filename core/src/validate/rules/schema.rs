@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::report;
+use super::{report, shown};
 use crate::code::Code;
 use crate::graph::Kind;
 use crate::validate::issue::{Issue, Location};
@@ -14,7 +14,7 @@ pub(super) fn check(survey: &Survey<'_>, issues: &mut Vec<Issue>) {
     for (id, faults) in &survey.schema_faults {
         for fault in faults.iter() {
             let path = format!("/schemas/{}{}", escape(id), fault.pointer);
-            let message = format!("In the schema {id}: {}", fault.message);
+            let message = format!("In the schema {}: {}.", shown(id), fault.message);
             report(issues, fault.code, Location::graph_at(path), message);
         }
     }
@@ -29,7 +29,10 @@ pub(super) fn check(survey: &Survey<'_>, issues: &mut Vec<Issue>) {
         // A reserved name is at fault already, and cannot be used.
         if !used.contains(id) && !id.starts_with("std.") {
             let location = Location::graph_at(format!("/schemas/{}", escape(id)));
-            let message = format!("No port uses the schema {id}; remove it or use it.");
+            let message = format!(
+                "No port and no validator uses the schema {}; remove it or use it.",
+                shown(id)
+            );
             report(issues, Code::SchemaUnused, location, message);
         }
     }

@@ -1,7 +1,9 @@
 //! `template.*` (wire-format.md M3, M4; seed A publication rule 9). A platform variable that
 //! is not of version 1's list is denied.
 
-use super::report;
+use std::fmt::Display;
+
+use super::{report, shown};
 use crate::code::Code;
 use crate::graph::{Node, TemplateVariable, VariableSource};
 use crate::mapping::{Fault, Part, Platform, Source, compile_template};
@@ -11,7 +13,7 @@ use crate::value::{Pointer, Value};
 /// Judges a template at a path of its node. What its variables read is the mappings' matter.
 pub(super) fn check(
     node: &Node,
-    path: &str,
+    path: impl Display,
     template: &str,
     variables: &[TemplateVariable],
     issues: &mut Vec<Issue>,
@@ -21,9 +23,10 @@ pub(super) fn check(
             && platform(id).is_none()
         {
             let message = format!(
-                "The platform variable {id:?} of {} may not be used; there are run.id, \
-                 run.workflow-key, run.workflow-revision, run.queued-at, actor.label and tenant.id.",
-                variable.name
+                "The platform variable {:?} of {} may not be used; choose run.id, run.workflow-key, \
+                 run.workflow-revision, run.queued-at, actor.label or tenant.id.",
+                shown(id),
+                shown(&variable.name)
             );
             let location = Location::node_at(&node.id, format!("{path}/variables/{at}/platform"));
             report(issues, Code::TemplateVariableDenied, location, message);

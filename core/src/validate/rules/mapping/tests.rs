@@ -1,6 +1,8 @@
 use serde_json::{Value, json};
 
-use crate::validate::cases::{agent, found, gate, graph, input, merge, output, policy, sound};
+use crate::validate::cases::{
+    agent, found, gate, graph, input, merge, output, policy, push, sound,
+};
 
 fn literal(target: &str, value: Value) -> Value {
     json!({"targetPointer": target, "binding": {"kind": "literal", "value": value}})
@@ -114,7 +116,7 @@ fn m2_rule_8_the_source_is_upstream() {
     assert!(found(&document("o1", "in", "data")).is_empty());
     // Q2: while there is a cycle, nobody can say what is upstream.
     let mut cyclic = document("o1", "b", "success");
-    cyclic["nodes"].as_array_mut().unwrap().push(merge("m"));
+    push(&mut cyclic, "nodes", merge("m"));
     let edges = cyclic["edges"].as_array_mut().unwrap();
     edges.push(crate::validate::cases::edge("e5", "m.data", "m.items"));
     edges.push(crate::validate::cases::edge("e6", "in.data", "m.items"));
