@@ -14,7 +14,7 @@ use sluicegate_core::plan::Plan;
 use sluicegate_core::run::WorkflowReference;
 use sluicegate_core::simulate::{self, Fixtures, RunResult};
 use sluicegate_core::validate;
-use sluicegate_core::value::{Place, Value, to_value};
+use sluicegate_core::value::{Place, Value, to_answer};
 use wasm_bindgen::prelude::*;
 
 /// What crosses the border.
@@ -133,5 +133,5 @@ fn texts_at(place: &Place<'_>) -> Result<Vec<String>, Refusal> {
 }
 
 fn give<T: Serialize>(thing: &T) -> Result<JsValue, JsValue> {
-    to_js(&to_value(thing).map_err(Refusal::from)?)
+    to_js(&to_answer(thing).map_err(Refusal::from)?)
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::document::{Document, Edge, Node, Task};
 use super::{COMPILER_VERSION, PLAN_VERSION};
 use crate::ids::{EdgeId, Hash, NodeId, SchemaId};
-use crate::node_type::Direction;
+use crate::node_type::{Direction, NodeType};
 use crate::schema::{self, Schema};
 use crate::value::{self, Value};
 
@@ -138,6 +138,7 @@ impl Plan {
         if inputs.count() != 1 {
             return Err(broken("a plan has exactly one input node".to_owned()));
         }
+        judge_order(&document, &nodes, &incoming)?;
         Ok(Self {
             hash: value::hash(&stored),
             document,
@@ -264,6 +265,34 @@ impl From<serde_json::Error> for PlanError {
     fn from(error: serde_json::Error) -> Self {
         Self::Shape(error.to_string())
     }
+}
+
+/// Every node stands after those that feed it, and every one but the input is fed: by one edge, a
+/// merge by one or more. So each of them comes to its one final word (O1, K3).
+fn judge_order(
+    document: &Document,
+    nodes: &BTreeMap<NodeId, NodeIndex>,
+    incoming: &[Vec<EdgeIndex>],
+) -> Result<(), PlanError> {
+    for (at, (node, incoming)) in document.nodes.iter().zip(incoming).enumerate() {
+        let takes = match node.task.node_type() {
+            NodeType::Input => 0..=0,
+            NodeType::Merge => 1..=usize::MAX,
+            _ => 1..=1,
+        };
+        let fed = incoming.iter().all(|EdgeIndex(edge)| {
+            let edge = document.edges.get(*edge);
+            let source = edge.and_then(|edge| nodes.get(&edge.source.node_id));
+            source.is_some_and(|NodeIndex(source)| *source < at)
+        });
+        if !fed || !takes.contains(&incoming.len()) {
+            return Err(PlanError::Broken(format!(
+                "node {} is not fed by the nodes before it as its type needs",
+                node.id
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Accepts the schemas of the document and checks that every name has one.

@@ -37,7 +37,24 @@ pub fn hash(value: &Value) -> Hash {
 /// The error is `json.number-range` for a number out of range, `json.too-deep` (J4), or
 /// `json.wrong-type` for a thing that JSON cannot say, such as a map whose keys are no strings.
 pub fn to_value<T: serde::Serialize>(thing: &T) -> Result<Value, JsonError> {
-    let mut value = serde_json::to_value(thing).map_err(|error| {
+    let mut value = serialized(thing)?;
+    read::normalise(&mut value)?;
+    Ok(value)
+}
+
+/// As [`to_value`], for an answer: what it holds keeps the depth of J4, and what it puts around
+/// that may nest it deeper.
+///
+/// # Errors
+/// As [`to_value`], but never `json.too-deep`.
+pub fn to_answer<T: serde::Serialize>(thing: &T) -> Result<Value, JsonError> {
+    let mut value = serialized(thing)?;
+    read::normalise_within(&mut value, usize::MAX)?;
+    Ok(value)
+}
+
+fn serialized<T: serde::Serialize>(thing: &T) -> Result<Value, JsonError> {
+    serde_json::to_value(thing).map_err(|error| {
         // An integer wider than 64 bits is the only number that serde_json itself refuses.
         let text = error.to_string();
         let code = if text == "number out of range" {
@@ -51,9 +68,7 @@ pub fn to_value<T: serde::Serialize>(thing: &T) -> Result<Value, JsonError> {
             position: None,
             detail: format!("this cannot be written as JSON: {text}"),
         }
-    })?;
-    read::normalise(&mut value)?;
-    Ok(value)
+    })
 }
 
 /// Counts the bytes that are written to it.
@@ -177,6 +192,10 @@ mod tests {
     fn j1_to_value_normalises_and_refuses() {
         assert_eq!(to_value(&1.0_f64).unwrap(), json!(1));
         assert_eq!(to_value(&-0.0_f64).unwrap(), json!(0));
+        let deep = (0..66).fold(json!(1), |inner, _| json!([inner]));
+        assert_eq!(to_value(&deep).unwrap_err().code, Code::JsonTooDeep);
+        assert_eq!(to_answer(&deep).unwrap(), deep);
+        assert_eq!(to_answer(&-0.0_f64).unwrap(), json!(0));
         assert_eq!(
             to_value(&vec![1_u64 << 53]).unwrap_err().code,
             Code::JsonNumberRange

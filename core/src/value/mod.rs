@@ -9,7 +9,7 @@ mod pointer;
 mod read;
 mod shape;
 
-pub use canonical::{canonical, canonical_len, hash, to_value};
+pub use canonical::{canonical, canonical_len, hash, to_answer, to_value};
 pub use measure::canonical_len_of;
 pub use pointer::{Pointer, escape, index};
 pub use read::{fits_depth, normalise, read, read_bytes};

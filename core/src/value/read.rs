@@ -64,8 +64,13 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Value, JsonError> {
 /// The error is `json.number-range` or `json.too-deep`; the value is then partly normalised
 /// and to be dropped.
 pub fn normalise(value: &mut Value) -> Result<(), JsonError> {
+    normalise_within(value, Limits::JSON_DEPTH)
+}
+
+/// As [`normalise`], with another bound for the containers that nest.
+pub(super) fn normalise_within(value: &mut Value, depth: usize) -> Result<(), JsonError> {
     let mut trail = Vec::new();
-    normalise_at(value, 0, &mut trail).map_err(|code| refusal(code, &trail, None))
+    normalise_at(value, depth, &mut trail).map_err(|code| refusal(code, &trail, None))
 }
 
 /// Whether at most 64 containers are nested, so that the value could be read again (J4).
@@ -83,18 +88,18 @@ fn fits_at(value: &Value, depth: usize) -> bool {
     }
 }
 
-fn normalise_at(value: &mut Value, depth: usize, trail: &mut Vec<String>) -> Result<(), Code> {
+fn normalise_at(value: &mut Value, left: usize, trail: &mut Vec<String>) -> Result<(), Code> {
     match value {
         Value::Number(number) => {
             *number = normal(number)?;
             Ok(())
         }
-        Value::Array(_) | Value::Object(_) if depth == Limits::JSON_DEPTH => Err(Code::JsonTooDeep),
+        Value::Array(_) | Value::Object(_) if left == 0 => Err(Code::JsonTooDeep),
         Value::Array(items) => items.iter_mut().enumerate().try_for_each(|(i, item)| {
-            normalise_at(item, depth + 1, trail).inspect_err(|_| trail.push(i.to_string()))
+            normalise_at(item, left - 1, trail).inspect_err(|_| trail.push(i.to_string()))
         }),
         Value::Object(members) => members.iter_mut().try_for_each(|(name, member)| {
-            normalise_at(member, depth + 1, trail).inspect_err(|_| trail.push(name.clone()))
+            normalise_at(member, left - 1, trail).inspect_err(|_| trail.push(name.clone()))
         }),
         Value::Null | Value::Bool(_) | Value::String(_) => Ok(()),
     }

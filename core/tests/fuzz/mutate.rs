@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-/// SplitMix64: small, even, the same everywhere (`tests/npm/fuzz.test.mjs` has it too).
+/// SplitMix64: small, even, the same everywhere.
 pub(crate) struct Random(u64);
 
 impl Random {

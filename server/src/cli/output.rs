@@ -50,7 +50,7 @@ impl Output {
 
     /// Writes one line of canonical JSON for programs.
     pub(super) fn json<T: Serialize>(&mut self, thing: &T) -> Result<(), Fault> {
-        let value = value::to_value(thing).map_err(|error| Fault::new(error.to_string()))?;
+        let value = value::to_answer(thing).map_err(|error| Fault::new(error.to_string()))?;
         self.line(value::canonical(&value))
     }
 

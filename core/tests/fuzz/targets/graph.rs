@@ -158,6 +158,6 @@ fn runs(plan: &Plan, input: &Value, fixtures: &Fixtures) -> bool {
         run.apply(plan, &read).unwrap();
     }
     assert_eq!(run, done.run, "the fold is where the run ended");
-    value::to_value(&done.result()).unwrap();
+    value::to_answer(&done.result()).unwrap();
     true
 }
