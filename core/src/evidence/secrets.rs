@@ -1,6 +1,7 @@
 //! What a run must not show, and taking it out of values and texts (S5; server.md §7).
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     fmt,
     ops::Range,
@@ -12,8 +13,9 @@ use super::{
     occurrences::{Occurrences, find_long},
 };
 use crate::{
+    ids::Hash,
     schema::Schema,
-    value::{Map, Pointer, Value, canonical},
+    value::{self, Map, Pointer, Value, canonical},
 };
 
 /// What stands in the place of a secret.
@@ -45,6 +47,8 @@ pub struct Secrets {
     long_bytes: usize,
     /// There were too many: every text is hidden, and none is kept.
     too_many: bool,
+    /// Secret objects, whose members' names are secret with them.
+    objects: BTreeSet<Hash>,
     /// Secret numbers by their bits; normalised numbers that are equal have equal bits.
     numbers: BTreeSet<u64>,
     search: OnceLock<Occurrences>,
@@ -65,6 +69,7 @@ impl PartialEq for Secrets {
         self.short == other.short
             && self.long == other.long
             && self.too_many == other.too_many
+            && self.objects == other.objects
             && self.numbers == other.numbers
     }
 }
@@ -73,13 +78,18 @@ impl Secrets {
     /// Adds what a schema marks `writeOnly` in a value. Trivial values (null, booleans, empty
     /// strings, empty containers) are not secrets by value; only their place is redacted. Of
     /// a container every string and number in it is a secret, since a mapping can carry a
-    /// part of it elsewhere.
+    /// part of it elsewhere, and every object with the names of its members; a name alone is
+    /// none, or a common one would hide every other of its kind.
     pub fn learn(&mut self, schema: &Schema, value: &Value) {
         if !schema.holds_secret() {
             return;
         }
         for (_, secret) in schema.secrets(value) {
             self.learn_value(secret);
+            if secret.is_object() {
+                // As a template writes it, names and all.
+                self.add_text(&canonical(secret));
+            }
         }
     }
 
@@ -90,13 +100,25 @@ impl Secrets {
             Value::Number(number) => self.numbers.extend(number.as_f64().map(bits)),
             Value::String(text) => self.add_text(text),
             Value::Array(items) => items.iter().for_each(|item| self.learn_value(item)),
-            Value::Object(members) => members.values().for_each(|member| self.learn_value(member)),
+            Value::Object(members) => {
+                if !members.is_empty() {
+                    self.objects.insert(value::hash(secret));
+                }
+                members.values().for_each(|member| self.learn_value(member));
+            }
         }
     }
 
-    /// A text, and as it looks when JSON text that holds it stands inside a string.
+    /// A text, as it looks in a JSON Pointer, and as either looks when JSON text that holds it
+    /// stands inside a string.
     fn add_text(&mut self, text: &str) {
-        let mut form = text.to_owned();
+        self.add_escaped(text.to_owned());
+        if let Cow::Owned(token) = value::escape(text) {
+            self.add_escaped(token);
+        }
+    }
+
+    fn add_escaped(&mut self, mut form: String) {
         for escapes in 0..=ESCAPES {
             if form.is_empty() || (escapes > 0 && form.len() > LONGEST_ESCAPED) {
                 return;
@@ -143,7 +165,11 @@ impl Secrets {
     /// Whether nothing was learnt.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        !self.too_many && self.short.is_empty() && self.long.is_empty() && self.numbers.is_empty()
+        !self.too_many
+            && self.short.is_empty()
+            && self.long.is_empty()
+            && self.objects.is_empty()
+            && self.numbers.is_empty()
     }
 
     /// A text (message, log line) with every secret and every recognisable credential
@@ -225,6 +251,9 @@ impl Secrets {
                 }
             }
             Value::Array(items) => items.iter_mut().for_each(|item| self.hide(item)),
+            Value::Object(_) if self.is_secret_object(value) => {
+                *value = Value::from(MARK);
+            }
             Value::Object(members) => {
                 for (name, member) in members.iter_mut() {
                     if credentials::is_secret_name(name) {
@@ -236,6 +265,10 @@ impl Secrets {
                 self.hide_names(members);
             }
         }
+    }
+
+    fn is_secret_object(&self, value: &Value) -> bool {
+        !self.objects.is_empty() && self.objects.contains(&value::hash(value))
     }
 
     /// Member names may hold secrets as well. Names that become equal are numbered in order,

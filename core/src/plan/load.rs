@@ -2,11 +2,12 @@
 //! meets an index that leads nowhere (run-machine.md §1).
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
 
 use super::document::{Document, Edge, Node, Task};
+use super::secret::{self, Mark, Marks};
 use super::{COMPILER_VERSION, PLAN_VERSION};
 use crate::ids::{EdgeId, Hash, NodeId, SchemaId};
 use crate::node_type::{Direction, NodeType};
@@ -32,6 +33,8 @@ pub struct Plan {
     edges: BTreeMap<EdgeId, EdgeIndex>,
     incoming: Vec<Vec<EdgeIndex>>,
     outgoing: Vec<Vec<EdgeIndex>>,
+    /// Made when first asked for, and then always the same.
+    marks: OnceLock<Marks>,
 }
 
 /// Why a stored plan cannot be used: it was not made by a compiler that this binary knows,
@@ -148,6 +151,7 @@ impl Plan {
             edges,
             incoming,
             outgoing,
+            marks: OnceLock::new(),
         })
     }
 
@@ -242,6 +246,24 @@ impl Plan {
     #[must_use]
     pub fn holds_secret(&self) -> bool {
         self.schemas.values().any(|schema| schema.holds_secret())
+    }
+
+    /// Where what stands at a port, or as a node's effective input at `input`, is marked secret,
+    /// there or further on (S5).
+    #[must_use]
+    pub fn marks(&self, index: NodeIndex, port: &str) -> &[Mark] {
+        let known = self.node(index).task.node_type().port(port);
+        let marks = self.marks.get_or_init(|| secret::of(self));
+        known
+            .and_then(|port| marks.get(&(index, port.name)))
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// The input node.
+    #[must_use]
+    pub fn input(&self) -> Option<NodeIndex> {
+        self.node_indices()
+            .find(|index| self.node(*index).task == Task::Input)
     }
 
     /// The schema with an id that this plan names; `std.any` stands in for one that it does

@@ -6,12 +6,14 @@
 
 mod document;
 mod load;
+mod secret;
 
 pub use document::{
     ActionContract, ActionTask, AgentTask, Backoff, BackoffKind, Document, Edge, Node, OnExhausted,
     Policy, Task,
 };
 pub use load::{EdgeIndex, NodeIndex, Plan, PlanError};
+pub use secret::Mark;
 
 /// Version of the stored format.
 pub const PLAN_VERSION: u32 = 1;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::event::EdgeState;
-use super::secret::marks;
+use super::secret::is_marked;
 use super::state::{NodeStatus, Run};
 use crate::ids::{NodeId, PayloadId};
 use crate::mapping::{Binding, Part, Source};
@@ -16,7 +16,7 @@ use crate::plan::{Node, NodeIndex, Plan};
 pub fn needs(plan: &Plan, run: &Run) -> Vec<PayloadId> {
     let mut wanted = BTreeSet::new();
     for id in run.payloads().keys() {
-        if !marks(plan, run, id).is_empty() {
+        if is_marked(plan, run, id) {
             wanted.insert(id.clone());
         }
     }

@@ -1,100 +1,45 @@
-//! Which schemas mark secrets in a payload (wire-format.md S5): the one that it was made
-//! under, and those of every node that it reaches unchanged. A value that a later node marks
-//! `writeOnly` is a secret from the moment that it is known.
-
-use std::collections::BTreeSet;
-use std::sync::Arc;
+//! Which marks a payload has (wire-format.md S5): those of the schema that it was made under,
+//! and those of the plan for the port where it stands.
 
 use super::state::Run;
-use crate::ids::{PayloadId, SchemaId};
-use crate::node_type::NodeType;
-use crate::plan::{NodeIndex, Plan, Task};
-use crate::schema::Schema;
+use crate::evidence::Secrets;
+use crate::ids::PayloadId;
+use crate::plan::{Mark, NodeIndex, Plan, Task};
+use crate::value::Value;
 
-/// The schemas with a `writeOnly` place that judge this payload, somewhere.
-pub(super) fn marks(plan: &Plan, run: &Run, id: &PayloadId) -> Vec<Arc<Schema>> {
-    if !plan.holds_secret() {
-        return Vec::new();
-    }
-    let mut found = BTreeSet::new();
-    if let Some(fact) = run.payloads().get(id) {
-        found.insert(fact.schema_id.clone());
-    }
-    let mut visited = BTreeSet::new();
+/// The marks of what stands at the place that a payload's id names.
+fn marks<'p>(plan: &'p Plan, id: &PayloadId) -> &'p [Mark] {
     let mut parts = id.as_str().rsplitn(3, '/');
-    match (parts.next(), parts.next(), parts.next()) {
-        (Some("input"), None, None) => {
-            let inputs = plan.node_indices();
-            for index in inputs.filter(|at| plan.node(*at).task == Task::Input) {
-                found.extend(plan.node(index).ports.get("data").cloned());
-                follow(plan, index, "data", &mut found, &mut visited);
-            }
-        }
-        (Some("input"), Some(_), Some(node)) => {
-            if let Some(index) = plan.find_node(node) {
-                enter(plan, index, &mut found, &mut visited);
-            }
-        }
-        (Some(port), Some(_), Some(node)) => {
-            if let Some(index) = plan.find_node(node) {
-                follow(plan, index, port, &mut found, &mut visited);
-            }
-        }
-        _ => {}
-    }
-    found
-        .iter()
-        .map(|schema_id| Arc::clone(plan.schema(schema_id)))
-        .filter(|schema| schema.holds_secret())
-        .collect()
+    let place: Option<(NodeIndex, &str)> = match (parts.next(), parts.next(), parts.next()) {
+        // The run's input is what its input node lets out.
+        (Some("input"), None, None) => plan.input().map(|index| (index, "data")),
+        (Some(port), Some(_), Some(node)) => plan.find_node(node).map(|index| (index, port)),
+        _ => None,
+    };
+    place.map_or(&[], |(index, port)| match plan.node(index).task {
+        // What a merge collected is what it lets out.
+        Task::Merge => plan.marks(index, "data"),
+        _ => plan.marks(index, port),
+    })
 }
 
-/// What stands behind an output port.
-fn follow(
-    plan: &Plan,
-    index: NodeIndex,
-    port: &str,
-    found: &mut BTreeSet<SchemaId>,
-    visited: &mut BTreeSet<NodeIndex>,
-) {
-    for edge in plan.outgoing(index) {
-        if plan.edge(*edge).source.port != port {
-            continue;
-        }
-        let Some(target) = plan.find_node(plan.edge(*edge).target.node_id.as_str()) else {
-            continue;
-        };
-        let node = plan.node(target);
-        match node.task.node_type() {
-            NodeType::Merge => found.extend(node.ports.get("items").cloned()),
-            // With mappings the envelope itself does not go in.
-            _ if node.mappings.is_empty() => enter(plan, target, found, visited),
-            _ => {}
-        }
-    }
+/// Whether some schema marks a place of this payload, here or further on.
+pub(super) fn is_marked(plan: &Plan, run: &Run, id: &PayloadId) -> bool {
+    let made_under = run.payloads().get(id).map(|fact| &fact.schema_id);
+    plan.holds_secret()
+        && (made_under.is_some_and(|schema| plan.schema(schema).holds_secret())
+            || !marks(plan, id).is_empty())
 }
 
-/// What a node does with an unmapped input: it judges it, and two types pass it on.
-fn enter(
-    plan: &Plan,
-    index: NodeIndex,
-    found: &mut BTreeSet<SchemaId>,
-    visited: &mut BTreeSet<NodeIndex>,
-) {
-    if !visited.insert(index) {
+/// Learns what of a payload is secret, here or further on.
+pub(super) fn learn(secrets: &mut Secrets, plan: &Plan, run: &Run, id: &PayloadId, value: &Value) {
+    if !plan.holds_secret() {
         return;
     }
-    let node = plan.node(index);
-    found.extend(node.ports.get("input").cloned());
-    match &node.task {
-        Task::Gate { .. } => {
-            follow(plan, index, "pass", found, visited);
-            follow(plan, index, "fail", found, visited);
-        }
-        Task::Validator { schema } => {
-            found.insert(schema.clone());
-            follow(plan, index, "pass", found, visited);
-        }
-        _ => {}
+    if let Some(fact) = run.payloads().get(id) {
+        secrets.learn(plan.schema(&fact.schema_id), value);
+    }
+    for mark in marks(plan, id) {
+        mark.judged(value, |schema, part| secrets.learn(schema, part));
     }
 }

@@ -7,7 +7,7 @@ use jsonschema::{
 };
 
 use super::Failure;
-use crate::value::Value;
+use crate::value::{self, Value};
 
 /// Names that one message lists.
 const LISTED: usize = 5;
@@ -20,6 +20,15 @@ pub(super) fn quoted(text: &str) -> String {
     match text.char_indices().nth(QUOTED) {
         Some((end, _)) => format!("{:?}…", text.get(..end).unwrap_or_default()),
         None => format!("{text:?}"),
+    }
+}
+
+/// A name that the value has. It may be a secret, which is known by its whole form and by JSON's
+/// escapes alone (S5), so it is never cut.
+fn found(name: &str) -> String {
+    match name.chars().count() {
+        long if long > QUOTED => format!("a name of {long} characters"),
+        _ => value::canonical(&Value::from(name)),
     }
 }
 
@@ -96,7 +105,7 @@ fn message(error: &ValidationError<'_>, keyword: &str) -> String {
             let names: Vec<_> = unexpected
                 .iter()
                 .take(LISTED)
-                .map(|name| quoted(name))
+                .map(|name| found(name))
                 .collect();
             let more = match unexpected.len().saturating_sub(LISTED) {
                 0 => String::new(),

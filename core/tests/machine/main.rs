@@ -11,6 +11,7 @@
 mod cancel;
 mod events;
 mod formats;
+mod generated;
 mod laws;
 mod life;
 mod live;

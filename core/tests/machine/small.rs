@@ -24,17 +24,17 @@ use super::order::story;
 
 /// A node between input and outputs, with one way to be configured.
 #[derive(Debug, Clone)]
-struct Middle {
-    node_type: &'static str,
+pub(crate) struct Middle {
+    pub(crate) node_type: &'static str,
     members: Value,
     /// The ports that it can choose.
     ports: &'static [&'static str],
     /// How its child can end: the attempts of its fixture. None: it has no child.
-    ends: Vec<Value>,
+    pub(crate) ends: Vec<Value>,
 }
 
 /// Every configuration of every type.
-fn middles() -> Vec<Middle> {
+pub(crate) fn middles() -> Vec<Middle> {
     let mut all = Vec::new();
     for node_type in ["agent", "agent-decision", "action"] {
         for (max_attempts, on_exhausted) in [
@@ -126,18 +126,18 @@ fn with_child(node_type: &'static str, max_attempts: u32, on_exhausted: &str) ->
 }
 
 /// A node's place before it has a name: the input is 0, then the middles, then outputs.
-type Port = (usize, &'static str);
+pub(crate) type Port = (usize, &'static str);
 
 /// One wiring: the middles, what each takes, and what each output takes.
 #[derive(Debug, Clone)]
-struct Shape {
-    middles: Vec<Middle>,
-    takes: Vec<Vec<Port>>,
-    outputs: Vec<Port>,
+pub(crate) struct Shape {
+    pub(crate) middles: Vec<Middle>,
+    pub(crate) takes: Vec<Vec<Port>>,
+    pub(crate) outputs: Vec<Port>,
 }
 
 impl Shape {
-    fn ports(&self) -> Vec<Port> {
+    pub(crate) fn ports(&self) -> Vec<Port> {
         let mut ports = vec![(0, "data")];
         for (at, middle) in self.middles.iter().enumerate() {
             ports.extend(middle.ports.iter().map(|port| (at + 1, *port)));
@@ -145,15 +145,17 @@ impl Shape {
         ports
     }
 
-    /// Every port is taken by someone.
-    fn is_whole(&self) -> bool {
-        let taken = |port| {
-            self.outputs.contains(port) || self.takes.iter().any(|takes| takes.contains(port))
-        };
-        self.ports().iter().all(taken)
+    /// Whether a node between or an output takes this port.
+    pub(crate) fn takes(&self, port: &Port) -> bool {
+        self.outputs.contains(port) || self.takes.iter().any(|takes| takes.contains(port))
     }
 
-    fn document(&self, names: &[&str]) -> Value {
+    /// Every port is taken by someone.
+    fn is_whole(&self) -> bool {
+        self.ports().iter().all(|port| self.takes(port))
+    }
+
+    pub(crate) fn document(&self, names: &[&str]) -> Value {
         let node = |at: usize, node_type: &str, ports: Value, members: &Value| {
             let mut node = json!({"id": names[at], "type": node_type, "ports": ports});
             let own: Map<String, Value> = members.as_object().unwrap().clone();
@@ -309,7 +311,7 @@ fn catalogue() -> Catalogue {
     .unwrap()
 }
 
-fn plan(document: &Value) -> Plan {
+pub(crate) fn plan(document: &Value) -> Plan {
     let graph = Graph::read(document).unwrap();
     let compiled = compile(&graph, Some(&catalogue()), &Limits::default());
     let errors: Vec<_> = compiled

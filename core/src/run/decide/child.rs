@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::draft::Draft;
-use super::settle::{Fault, Trace};
+use super::settle::{Fault, Trace, quoted};
 use crate::catalogue::Cancellation;
 use crate::code::Code;
 use crate::evidence::Evidence;
@@ -273,7 +273,7 @@ fn read_decision(answer: &Value) -> Result<AgentDecision<'_>, String> {
     let members = answer.as_object().ok_or(shape)?;
     let known = ["decision", "data", "reason"];
     if let Some(other) = members.keys().find(|name| !known.contains(&name.as_str())) {
-        return Err(format!("{shape}; {other:?} is not known"));
+        return Err(format!("{shape}; {} is not known", quoted(other)));
     }
     let port = match members.get("decision").and_then(Value::as_str) {
         Some("pass") => "pass",

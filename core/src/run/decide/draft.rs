@@ -8,11 +8,10 @@ use crate::code::Code;
 use crate::evidence::{self, Evidence, Made, Secrets};
 use crate::ids::{PayloadId, SchemaId};
 use crate::limits::Limits;
-use crate::node_type::NodeType;
 use crate::plan::{NodeIndex, Plan};
 use crate::run::command::{Decision, Envelopes, NewPayload, Queue, Refusal, Time};
 use crate::run::event::{Event, Mode, Payload, PayloadKind, Queued};
-use crate::run::secret::marks;
+use crate::run::secret;
 use crate::run::state::Run;
 use crate::schema::Schema;
 use crate::time::{Instant, Millis};
@@ -38,9 +37,7 @@ impl<'a> Draft<'a> {
     pub(super) fn new(plan: &'a Plan, run: &Run, envelopes: &'a Envelopes, time: Time<'a>) -> Self {
         let mut secrets = Secrets::default();
         for (id, value) in envelopes {
-            for schema in marks(plan, run, id) {
-                secrets.learn(&schema, value);
-            }
+            secret::learn(&mut secrets, plan, run, id, value);
         }
         Self {
             plan,
@@ -82,11 +79,7 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn queue(&mut self, queue: Queue) -> Result<(), Refusal> {
-        let Some(input_node) = self
-            .plan
-            .node_indices()
-            .find(|index| self.plan.node(*index).task.node_type() == NodeType::Input)
-        else {
+        let Some(input_node) = self.plan.input() else {
             return Err(Refusal::Broken("the plan has no input node".to_owned()));
         };
         let (schema_id, schema) = self.plan.port_schema(input_node, "data");
@@ -157,11 +150,9 @@ impl<'a> Draft<'a> {
         value: Arc<Value>,
         room: u64,
     ) -> Evidence {
-        learn(&mut self.secrets, schema, &value);
+        self.secrets.learn(schema, &value);
         // What the next nodes mark is a secret here already: evidence is never made again.
-        for schema in marks(self.plan, &self.run, &id) {
-            self.secrets.learn(&schema, &value);
-        }
+        secret::learn(&mut self.secrets, self.plan, &self.run, &id, &value);
         let made = evidence::make(
             id.clone(),
             schema_id.clone(),
@@ -296,10 +287,4 @@ fn cut(mut text: String, chars: usize) -> String {
         text.push('…');
     }
     text
-}
-
-fn learn(secrets: &mut Secrets, schema: &Schema, value: &Value) {
-    if schema.holds_secret() {
-        secrets.learn(schema, value);
-    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::draft::Draft;
-use super::settle::Fault;
+use super::settle::{Fault, quoted};
 use crate::code::Code;
 use crate::evidence::{self, Evidence};
 use crate::ids::{NodeId, PayloadId, SchemaId};
@@ -187,8 +187,9 @@ fn judged(value: Arc<Value>, schema_id: &SchemaId, schema: &Schema) -> Result<Ar
         Some(first) => Err(Fault::new(
             Code::NodeInputInvalid,
             format!(
-                "the input does not fit schema {schema_id} at {:?}: {}",
-                first.path, first.message
+                "the input does not fit schema {schema_id} at {}: {}",
+                quoted(&first.path),
+                first.message
             ),
         )),
     }

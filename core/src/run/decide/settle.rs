@@ -66,8 +66,9 @@ impl Draft<'_> {
             && let Some(first) = schema.first_failure(&output)
         {
             let text = format!(
-                "the output for port {port} does not fit schema {schema_id} at {:?}: {}",
-                first.path, first.message
+                "the output for port {port} does not fit schema {schema_id} at {}: {}",
+                quoted(&first.path),
+                first.message
             );
             return self.fail(index, Fault::new(code, text), trace);
         }
@@ -304,6 +305,11 @@ impl Draft<'_> {
         }
         None
     }
+}
+
+/// A text in quotes as JSON writes it, the only escapes that secrets are known by (S5).
+pub(super) fn quoted(text: &str) -> String {
+    value::canonical(&Value::from(text))
 }
 
 /// The envelope of a failing validation (G4).
