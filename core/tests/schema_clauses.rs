@@ -312,7 +312,14 @@ fn g4_messages_quote_no_more_than_eighty_characters() {
     assert_eq!(failures.len(), 3);
     for failure in failures {
         assert!(failure.message.chars().count() < 130, "{}", failure.message);
-        assert!(failure.message.contains("ää\"…"), "{}", failure.message);
+        // A name that the value has may be a secret, which is never cut (S5).
+        let (said, what) = (&failure.message, failure.keyword.as_str());
+        let quoted = if what == "additionalProperties" {
+            "a name of 501 characters"
+        } else {
+            "ää\"…"
+        };
+        assert!(said.contains(quoted), "{said}");
     }
     let faults = Schema::accept(&json!({ "x".repeat(9_000): 1 })).unwrap_err();
     assert!(faults.first().unwrap().message.len() < 150);
