@@ -60,6 +60,10 @@ struct Made {
 }
 
 fn make(picks: &[Pick]) -> Made {
+    make_named(picks, &NAMES)
+}
+
+fn make_named(picks: &[Pick], names: &[&str]) -> Made {
     let kinds: Vec<Middle> = middles();
     let mut shape = Shape {
         middles: Vec::new(),
@@ -80,7 +84,7 @@ fn make(picks: &[Pick]) -> Made {
         }
         if !middle.ends.is_empty() {
             let end = echoing(&middle.ends[pick.end % middle.ends.len()]);
-            fixtures.insert(NAMES[at + 1].to_owned(), json!({"attempts": end}));
+            fixtures.insert(names[at + 1].to_owned(), json!({"attempts": end}));
         }
         shape.middles.push(middle);
         shape.takes.push(takes);
@@ -95,7 +99,7 @@ fn make(picks: &[Pick]) -> Made {
     } else {
         unused
     };
-    let mut document = shape.document(&NAMES);
+    let mut document = shape.document(names);
     document["nodes"][0]["ports"]["data"] = json!("login");
     let schemas = document["schemas"].as_object_mut().unwrap();
     let secret = json!({"writeOnly": true});
@@ -109,7 +113,7 @@ fn make(picks: &[Pick]) -> Made {
         if shape.middles[at].ends.is_empty() || pick.maps == 0 {
             continue;
         }
-        let read = |pointer: &str| json!({"kind": "path", "sourceNodeId": "n00", "sourcePort": "data", "pointer": pointer});
+        let read = |pointer: &str| json!({"kind": "path", "sourceNodeId": names[0], "sourcePort": "data", "pointer": pointer});
         let template = json!({"kind": "template", "template": "{{run}}: {{w}}, {{p}}, {{b}}",
             "variables": [{"name": "run", "platform": "run.id"}, {"name": "w", "binding": read("/word")},
                 {"name": "p", "binding": read("/pin")}, {"name": "b", "binding": read("/box")}]});
@@ -241,6 +245,23 @@ proptest! {
 }
 
 proptest! {
+    #[test]
+    fn o1_the_smallest_ready_id_is_always_next(picks in picks(), names in Just(NAMES.to_vec()).prop_shuffle()) {
+        let made = make_named(&picks, &names);
+        let mut placed: Vec<&str> = Vec::new();
+        let nodes = made.plan.nodes();
+        while placed.len() < nodes.len() {
+            let is_ready = |id: &str| {
+                let mut into = made.plan.edges().iter().filter(|edge| edge.target.node_id == id);
+                !placed.contains(&id) && into.all(|edge| placed.contains(&edge.source.node_id.as_str()))
+            };
+            let next = nodes.iter().map(|node| node.id.as_str()).filter(|id| is_ready(id)).min();
+            placed.push(next.unwrap());
+        }
+        let order: Vec<&str> = nodes.iter().map(|node| node.id.as_str()).collect();
+        prop_assert_eq!(order, placed);
+    }
+
     #[test]
     fn s5_no_secret_shows_however_it_was_carried(picks in picks()) {
         let made = make(&picks);

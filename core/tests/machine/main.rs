@@ -9,6 +9,7 @@
 )]
 
 mod cancel;
+mod clauses;
 mod events;
 mod formats;
 mod generated;
