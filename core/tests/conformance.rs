@@ -9,6 +9,8 @@
     reason = "what helps a test may stop it"
 )]
 
+#[path = "conformance/gate.rs"]
+mod gate;
 #[path = "conformance/json.rs"]
 mod json;
 #[path = "conformance/keywords.rs"]
@@ -17,6 +19,8 @@ mod keywords;
 mod page;
 #[path = "conformance/schema.rs"]
 mod schema;
+#[path = "conformance/template.rs"]
+mod template;
 
 use std::path::PathBuf;
 

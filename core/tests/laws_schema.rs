@@ -150,6 +150,42 @@ proptest! {
         }
     }
 
+    /// Schemas that differ in one keyword, so that most pairs are decided.
+    #[test]
+    fn s6_compare_is_sound_for_neighbours(
+        document in documents(),
+        (keyword, argument) in assertion(),
+        values in prop::collection::vec(values(), 12),
+    ) {
+        let mut changed = document.document().clone();
+        if let Value::Object(keywords) = &mut changed {
+            keywords.insert(keyword.to_owned(), argument);
+        }
+        let changed = Schema::accept(&changed).unwrap();
+        for (source, target) in [(&document, &changed), (&changed, &document)] {
+            let verdict = compare(source, target);
+            let examples = [source.example(), target.example()].into_iter().flatten();
+            for value in values.iter().cloned().chain(examples) {
+                let (fits, wanted) = (source.is_valid(&value), target.is_valid(&value));
+                match verdict {
+                    Compatibility::Compatible => prop_assert!(!fits || wanted, "{}", value),
+                    Compatibility::Incompatible => prop_assert!(!(fits && wanted), "{}", value),
+                    Compatibility::Unknown => {}
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn s6_examples_fit_and_are_always_the_same(schema in documents()) {
+        let example = schema.example();
+        if let Some(example) = &example {
+            prop_assert!(schema.is_valid(example), "{}", example);
+        }
+        let again = Schema::accept(schema.document()).unwrap();
+        prop_assert_eq!(example, again.example());
+    }
+
     #[test]
     fn s6_every_schema_is_compatible_with_itself_and_true(schema in documents()) {
         let same = Schema::accept(schema.document()).unwrap();

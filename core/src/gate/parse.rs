@@ -1,5 +1,7 @@
 //! Reading an expression and judging it without a value (L1, L6).
 
+use std::collections::BTreeMap;
+
 use super::{Expr, Fault, OPERATORS, types::Types};
 use crate::{
     code::Code,
@@ -17,6 +19,7 @@ impl Expr {
     pub fn parse(expr: &Value, input: Option<&Schema>) -> Result<Self, Vec<Fault>> {
         let mut parser = Parser {
             input,
+            reached: BTreeMap::new(),
             faults: Vec::new(),
         };
         let parsed = parser.operand(expr, "", 1, Types::BOOLEAN, "the whole expression");
@@ -35,6 +38,8 @@ impl Expr {
 
 struct Parser<'s> {
     input: Option<&'s Schema>,
+    /// What was asked of the input's schema: an expression may name one place very often.
+    reached: BTreeMap<Pointer, Types>,
     faults: Vec<Fault>,
 }
 
@@ -176,10 +181,11 @@ impl Parser<'_> {
         let Some(input) = self.input else {
             return Some(Types::ANY);
         };
-        let types = match input.reach(pointer) {
+        let ask = || match input.reach(pointer) {
             Reach::Impossible => Types::of_schema(&Value::Bool(false)),
             Reach::Certain(schema) | Reach::Possible(schema) => Types::of_schema(&schema),
         };
+        let types = *self.reached.entry(pointer.clone()).or_insert_with(ask);
         if types.is_empty() {
             self.fault(
                 Code::GatePathImpossible,

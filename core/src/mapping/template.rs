@@ -1,10 +1,11 @@
 //! Template text: tokens, the literal `{{`, and every fault at once (M3).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Part, text_of};
 use crate::{
     code::Code,
+    limits::Limits,
     value::{Map, Value},
 };
 
@@ -14,7 +15,8 @@ const SHOWN: usize = 40;
 /// What is wrong with a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// `template.syntax`, `template.variable-unknown` or `template.variable-unused`.
+    /// `template.syntax`, `template.variable-unknown` or `template.variable-unused`;
+    /// `node.output-too-large` where a text was made.
     pub code: Code,
     /// The variable's name or what stands in the malformed token, at most 40 characters.
     pub name: String,
@@ -53,17 +55,38 @@ pub fn compile_template(
     template: &str,
     variables: &[(String, Part)],
 ) -> Result<Vec<Part>, Vec<Fault>> {
+    let names: Vec<_> = variables.iter().map(|(name, _)| name.as_str()).collect();
+    let pieces = resolve(template, &names)?;
+    let part = |piece| match piece {
+        Piece::Text(text) => Some(Part::Text(text)),
+        Piece::Variable(at) => variables.get(at).map(|(_, part)| part.clone()),
+    };
+    Ok(pieces.into_iter().filter_map(part).collect())
+}
+
+/// A token whose name is known to be declared.
+enum Piece {
+    Text(String),
+    /// Which of the declared variables, from 0.
+    Variable(usize),
+}
+
+fn resolve(template: &str, names: &[&str]) -> Result<Vec<Piece>, Vec<Fault>> {
     let (tokens, mut faults) = scan_all(template);
     let well_formed = faults.is_empty();
-    let mut parts = Vec::with_capacity(tokens.len());
+    let mut declared = BTreeMap::new();
+    for (at, name) in names.iter().enumerate() {
+        declared.entry(*name).or_insert(at);
+    }
+    let mut pieces = Vec::with_capacity(tokens.len());
     let (mut used, mut unknown) = (BTreeSet::new(), BTreeSet::new());
     for token in tokens {
         match token {
-            Token::Text(text) => parts.push(Part::Text(text)),
-            Token::Variable(name) => match variables.iter().find(|(known, _)| *known == name) {
-                Some((_, part)) => {
-                    parts.push(part.clone());
-                    used.insert(name);
+            Token::Text(text) => pieces.push(Piece::Text(text)),
+            Token::Variable(name) => match declared.get(name.as_str()) {
+                Some(at) => {
+                    pieces.push(Piece::Variable(*at));
+                    used.insert(*at);
                 }
                 None if unknown.contains(&name) => {}
                 None => {
@@ -82,9 +105,8 @@ pub fn compile_template(
         }
     }
     if well_formed {
-        let mut declared = BTreeSet::new();
-        for (at, (name, _)) in variables.iter().enumerate() {
-            if !declared.insert(name) {
+        for (at, name) in names.iter().enumerate() {
+            if declared.get(name) != Some(&at) {
                 faults.push(unused(at, name, "is declared twice"));
             } else if !is_name(name) {
                 faults.push(unused(
@@ -92,32 +114,42 @@ pub fn compile_template(
                     name,
                     "cannot be used: a name is [A-Za-z_][A-Za-z0-9_.]*",
                 ));
-            } else if !used.contains(name) {
+            } else if !used.contains(&at) {
                 faults.push(unused(at, name, "is declared but not used"));
             }
         }
     }
     if faults.is_empty() {
-        Ok(parts)
+        Ok(pieces)
     } else {
         Err(faults)
     }
 }
 
 /// The text of a template whose variables are given as plain values by name; the same
-/// faults as [`compile_template`].
+/// faults as [`compile_template`], and `node.output-too-large` for a text that no envelope
+/// could hold.
 pub fn render_template(
     template: &str,
     variables: &Map<String, Value>,
 ) -> Result<String, Vec<Fault>> {
-    let variables: Vec<_> = variables
-        .iter()
-        .map(|(name, value)| (name.clone(), Part::Text(text_of(value).into_owned())))
-        .collect();
+    let names: Vec<_> = variables.keys().map(String::as_str).collect();
+    let pieces = resolve(template, &names)?;
+    let texts: Vec<_> = variables.values().map(text_of).collect();
+    let most = Limits::default().envelope_bytes;
     let mut text = String::new();
-    for part in compile_template(template, &variables)? {
-        if let Part::Text(piece) = part {
-            text.push_str(&piece);
+    for piece in &pieces {
+        match piece {
+            Piece::Text(literal) => text.push_str(literal),
+            Piece::Variable(at) => text.push_str(texts.get(*at).map_or("", |text| text)),
+        }
+        if text.len() as u64 > most {
+            return Err(vec![Fault {
+                code: Code::NodeOutputTooLarge,
+                name: String::new(),
+                message: format!("a template's text has more than {most} bytes"),
+                variable: None,
+            }]);
         }
     }
     Ok(text)

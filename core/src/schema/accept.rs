@@ -2,7 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{Fault, failure::quoted, pattern, reference};
+use super::{
+    Fault,
+    expansion::{self, Place},
+    failure::quoted,
+    pattern, reference,
+};
 use crate::{
     code::Code,
     limits::Limits,
@@ -121,7 +126,7 @@ pub(super) fn judge(document: &Value) -> Result<Measure, Vec<Fault>> {
     }
     let mut walk = Walk::default();
     walk.schema(document, String::new());
-    walk.expansion();
+    expansion::judge(&walk.places, &mut walk.faults);
     let validator = walk.validator(document);
     let mut faults = walk.faults;
     if faults.is_empty() {
@@ -135,22 +140,6 @@ pub(super) fn judge(document: &Value) -> Result<Measure, Vec<Fault>> {
         (a.pointer.as_str(), a.code.as_str()).cmp(&(b.pointer.as_str(), b.code.as_str()))
     });
     Err(faults)
-}
-
-/// One subschema as the expansion sees it.
-#[derive(Default)]
-struct Place {
-    /// Pointers of the subschemas that apply wherever this one does.
-    children: Vec<String>,
-    /// The pointer that `$ref` names.
-    target: Option<String>,
-}
-
-/// How far a subschema expands, `$ref` included.
-#[derive(Clone, Copy)]
-struct Extent {
-    depth: usize,
-    count: u64,
 }
 
 #[derive(Default)]
@@ -348,113 +337,6 @@ impl<'d> Walk<'d> {
         }
         None
     }
-
-    /// Recursion, depth and number of subschemas after expansion (S2). Every place is measured
-    /// once, so a tree of `$ref` that doubles at each step costs no more than its text.
-    fn expansion(&mut self) {
-        let places = std::mem::take(&mut self.places);
-        let mut measured = BTreeMap::new();
-        let mut whole = true;
-        for pointer in places.keys() {
-            whole &= self
-                .measure(&places, pointer, &mut measured, &mut Vec::new())
-                .is_some();
-        }
-        // A dangling or circular `$ref` has no extent, and was refused on the way.
-        let Some(root) = measured.get("").copied().flatten().filter(|_| whole) else {
-            return;
-        };
-        if root.count > Limits::SCHEMA_NODES as u64 {
-            self.fault(
-                Code::SchemaTooLarge,
-                "",
-                format!(
-                    "the schema has more than {} subschemas once each \"$ref\" is expanded",
-                    Limits::SCHEMA_NODES
-                ),
-            );
-        }
-        if root.depth > Limits::SCHEMA_DEPTH {
-            let at = deepest(&places, &measured);
-            self.fault(
-                Code::SchemaTooDeep,
-                &at,
-                format!(
-                    "more than {} schemas are nested, counted through \"$ref\"; make it flatter",
-                    Limits::SCHEMA_DEPTH
-                ),
-            );
-        }
-    }
-
-    /// `None` where the expansion does not end; the fault is noted once, at the `$ref`.
-    fn measure(
-        &mut self,
-        places: &BTreeMap<String, Place>,
-        pointer: &str,
-        measured: &mut BTreeMap<String, Option<Extent>>,
-        open: &mut Vec<String>,
-    ) -> Option<Extent> {
-        if let Some(known) = measured.get(pointer) {
-            return *known;
-        }
-        let place = places.get(pointer)?;
-        open.push(pointer.to_owned());
-        let mut extent = Some(Extent { depth: 1, count: 1 });
-        for below in place.children.iter().chain(&place.target) {
-            let at = || format!("{pointer}/$ref");
-            let is_target = place.target.as_ref() == Some(below);
-            let inner = if is_target && !places.contains_key(below) {
-                self.fault(
-                    Code::SchemaInvalid,
-                    &at(),
-                    "\"$ref\" names a schema that is not there",
-                );
-                None
-            } else if is_target && open.contains(below) {
-                self.fault(
-                    Code::SchemaRecursive,
-                    &at(),
-                    "a schema must not refer to itself, directly or through others",
-                );
-                None
-            } else {
-                self.measure(places, below, measured, open)
-            };
-            extent = extent.zip(inner).map(|(sum, inner)| Extent {
-                depth: sum.depth.max(inner.depth + 1),
-                count: sum.count.saturating_add(inner.count),
-            });
-        }
-        open.pop();
-        measured.insert(pointer.to_owned(), extent);
-        extent
-    }
-}
-
-/// The pointer of the first subschema that lies too deep on the deepest way down.
-fn deepest(
-    places: &BTreeMap<String, Place>,
-    measured: &BTreeMap<String, Option<Extent>>,
-) -> String {
-    let mut at = String::new();
-    for _ in 0..Limits::SCHEMA_DEPTH {
-        let next = places.get(&at).and_then(|place| {
-            place
-                .children
-                .iter()
-                .chain(&place.target)
-                .max_by_key(|below| {
-                    let extent = measured.get(below.as_str()).copied().flatten();
-                    extent.map_or(0, |extent| extent.depth)
-                })
-        });
-        match next {
-            Some(next) => at.clone_from(next),
-            None => break,
-        }
-    }
-    at
 }
 
 fn plain_fault(shape: Shape, value: &Value) -> Option<&'static str> {

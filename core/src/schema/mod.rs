@@ -7,6 +7,7 @@
 mod accept;
 mod built_in;
 mod example;
+mod expansion;
 mod facts;
 mod failure;
 mod listing;

@@ -33,7 +33,8 @@ pub(super) fn reach(schema: &Schema, pointer: &Pointer) -> Reach {
     }
 }
 
-/// Branches of alternatives that one question follows; beyond, only plain keywords are read.
+/// Branches that one question follows: those of alternatives, and the two that a token such as `0`
+/// has where both an object and an array may stand. Beyond, less is known.
 const BRANCHES: u32 = 200;
 
 struct Walk {
@@ -51,6 +52,10 @@ impl Walk {
                 Reach::Possible(found)
             };
         };
+        // Where nothing is said, nothing more is said below.
+        if facts.all().is_empty() && !facts.never {
+            return Reach::Possible(Value::Bool(true));
+        }
         let plain = self.step(facts, token, rest, certain);
         if plain == Reach::Impossible {
             return plain;
@@ -92,9 +97,13 @@ impl Walk {
                 let has = at.is_some_and(|at| (at as u64) < facts.at_least("minItems"));
                 self.go(&item, rest, certain && has && types == Types::ARRAY)
             }
-            (Some(member), Some(item)) => {
-                either(self.go(&member, rest, false), self.go(&item, rest, false))
-            }
+            (Some(member), Some(item)) => match self.branches.get().checked_sub(2) {
+                Some(left) => {
+                    self.branches.set(left);
+                    either(self.go(&member, rest, false), self.go(&item, rest, false))
+                }
+                None => Reach::Possible(Value::Bool(true)),
+            },
         }
     }
 }

@@ -11,6 +11,10 @@ use crate::value::{Map, Pointer, Value};
 /// Applicators whose schemas apply to the value itself.
 const IN_PLACE: [&str; 7] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else"];
 
+/// Pairs of subschema and place that one search looks at. A hostile pair of schema and value has
+/// many millions; then the whole value is taken for a secret.
+const PAIRS: usize = 500_000;
+
 /// Whether a document marks any place. `$defs` that nothing names count too.
 pub(super) fn marks(document: &Value) -> bool {
     match document {
@@ -29,7 +33,11 @@ pub(super) fn find<'v>(schema: &Schema, value: &'v Value) -> Vec<(Pointer, &'v V
         seen: BTreeSet::new(),
         found: BTreeMap::new(),
     };
-    search.look(schema.document(), value, &Pointer::default());
+    let root = Pointer::default();
+    search.look(schema.document(), value, &root);
+    if search.seen.len() == PAIRS {
+        return vec![(root, value)];
+    }
     let mut outermost: Vec<(Pointer, &Value)> = Vec::new();
     // Sorted by tokens, a place is followed by what lies below it.
     for (pointer, secret) in search.found {
@@ -56,7 +64,7 @@ impl<'s, 'v> Search<'s, 'v> {
         let Value::Object(keywords) = schema else {
             return;
         };
-        if !self.seen.insert((schema, value)) {
+        if self.seen.len() == PAIRS || !self.seen.insert((schema, value)) {
             return;
         }
         if keywords.get("writeOnly") == Some(&Value::Bool(true)) {
