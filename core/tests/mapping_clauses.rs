@@ -1,11 +1,7 @@
 //! Templates at their edges (M3): look-alikes of tokens, values that look like tokens, every JSON
 //! type, and texts that are built to hurt.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "what helps a test may stop it"
-)]
+#![expect(clippy::unwrap_used, reason = "what helps a test may stop it")]
 
 use std::time::{Duration, Instant};
 
