@@ -73,28 +73,26 @@ fn measure() -> Result<bool, String> {
         validate::check_with(&mut memory, graph, None, &limits).len()
     };
 
-    let parse = time(|| serde_json::from_str::<Value>(&text).is_ok());
-    let check = time(|| validate::check(&graph, None, &limits).len());
-    let compile = time(|| compile::compile(&graph, None, &limits).plan.is_some());
+    let parse = || serde_json::from_str::<Value>(&text).is_ok();
+    let check = || validate::check(&graph, None, &limits).len();
+    let compile = || compile::compile(&graph, None, &limits).plan.is_some();
+    let read = || value::read(&text).map(|v| Graph::read(&v).is_ok());
     let figures = [
-        (
-            "core.read.vs-parse",
-            time(|| value::read(&text).map(|v| Graph::read(&v).is_ok())),
-            parse,
-        ),
-        ("core.check.vs-parse", check, parse),
-        ("core.recheck.vs-check", time(&mut recheck), check),
-        ("core.compile.vs-parse", compile, parse),
-        ("core.simulate.vs-parse", time(|| run().is_ok()), parse),
+        ("core.read.vs-parse", ratio(read, parse)),
+        ("core.check.vs-parse", ratio(check, parse)),
+        ("core.recheck.vs-check", ratio(&mut recheck, check)),
+        ("core.compile.vs-parse", ratio(compile, parse)),
+        ("core.simulate.vs-parse", ratio(|| run().is_ok(), parse)),
         (
             "core.growth.tenfold",
-            time(|| compile::compile(&tenfold, None, &wide).issues.len()),
-            compile,
+            ratio(
+                || compile::compile(&tenfold, None, &wide).issues.len(),
+                compile,
+            ),
         ),
     ];
     let mut missed = false;
-    for (name, time, base) in figures {
-        let ratio = time.as_secs_f64() / base.as_secs_f64();
+    for (name, ratio) in figures {
         let limit = LIMITS
             .iter()
             .find(|(of, _)| *of == name)
@@ -106,7 +104,8 @@ fn measure() -> Result<bool, String> {
             json!({"name": name, "value": value, "unit": "ratio", "limit": limit})
         );
     }
-    let micros = (parse.as_secs_f64() * 1e7).round() / 10.0;
+    let mut times: Vec<_> = (0..501).map(|_| time(&mut || parse())).collect();
+    let micros = (median(&mut times).as_secs_f64() * 1e7).round() / 10.0;
     println!(
         "{}",
         json!({"name": "core.parse", "value": micros, "unit": "µs", "limit": null})
@@ -147,17 +146,26 @@ fn edited(graph: &Graph) -> Vec<Graph> {
     graphs
 }
 
-/// The median time of a call, over a second of work or at least eleven calls. Only what this
-/// thread worked counts, so that other work on the machine does not.
-fn time<T>(mut call: impl FnMut() -> T) -> Duration {
-    black_box(call());
-    let mut times = Vec::new();
+/// The median time of one call as a multiple of another's, over a second of work or at least
+/// eleven rounds. Each round takes both, so that both meet the same machine, and only what this
+/// thread worked counts, so that other work on it does not.
+fn ratio<T, U>(mut call: impl FnMut() -> T, mut base: impl FnMut() -> U) -> f64 {
+    let (mut of_call, mut of_base) = (Vec::new(), Vec::new());
     let begun = worked();
-    while times.len() < 11 || (worked() - begun < Duration::from_secs(1) && times.len() < 5_001) {
-        let before = worked();
-        black_box(call());
-        times.push(worked() - before);
+    while of_call.len() < 11 || worked() - begun < Duration::from_secs(1) {
+        of_base.push(time(&mut base));
+        of_call.push(time(&mut call));
     }
+    median(&mut of_call).as_secs_f64() / median(&mut of_base).as_secs_f64()
+}
+
+fn time<T>(call: &mut impl FnMut() -> T) -> Duration {
+    let before = worked();
+    black_box(call());
+    worked() - before
+}
+
+fn median(times: &mut [Duration]) -> Duration {
     times.sort_unstable();
     times.get(times.len() / 2).copied().unwrap_or_default()
 }

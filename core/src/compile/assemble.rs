@@ -7,14 +7,13 @@ use crate::gate::Expr;
 use crate::graph::{self, Kind};
 use crate::ids::SchemaId;
 use crate::limits::Limits;
-use crate::mapping::{Binding, Mapping, Source};
+use crate::mapping::Mapping;
 use crate::plan::{
     ActionContract, ActionTask, AgentTask, Backoff, BackoffKind, COMPILER_VERSION, Document, Edge,
     Node, OnExhausted, PLAN_VERSION, Policy, Task,
 };
 use crate::time::Millis;
-use crate::validate::{Survey, pinned_action, pinned_agent, template};
-use crate::value::Pointer;
+use crate::validate::{Survey, pinned_action, pinned_agent, planned_mapping};
 
 /// The plan of a sound graph, its nodes in plan order (O1).
 pub(super) fn plan(survey: &Survey<'_>, order: &[usize]) -> Option<Document> {
@@ -54,7 +53,7 @@ fn node(survey: &Survey<'_>, node: &graph::Node) -> Option<Node> {
         .kind
         .mappings()
         .iter()
-        .map(mapping)
+        .map(planned_mapping)
         .collect::<Option<Vec<Mapping>>>()?;
     mappings.sort_by(|a, b| a.target.cmp(&b.target));
     let policy = match node.kind.failure_policy() {
@@ -152,32 +151,5 @@ fn policy(policy: &graph::FailurePolicy) -> Option<Policy> {
             "fail-run" => OnExhausted::FailRun,
             _ => return None,
         },
-    })
-}
-
-fn mapping(mapping: &graph::Mapping) -> Option<Mapping> {
-    let binding = match &mapping.binding {
-        graph::Binding::Literal { value } => Binding::Literal {
-            value: value.clone(),
-        },
-        graph::Binding::Path {
-            source_node_id,
-            source_port,
-            pointer,
-        } => Binding::Path(Source {
-            node_id: source_node_id.clone(),
-            port: source_port.clone(),
-            pointer: Pointer::parse(pointer).ok()?,
-        }),
-        graph::Binding::Template {
-            template,
-            variables,
-        } => Binding::Template {
-            parts: template::parts(template, variables).ok()?,
-        },
-    };
-    Some(Mapping {
-        target: Pointer::parse(&mapping.target_pointer).ok()?,
-        binding,
     })
 }

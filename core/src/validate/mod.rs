@@ -18,8 +18,8 @@ pub(crate) mod cases;
 pub use issue::{Issue, Location, Severity};
 pub use memory::Memory;
 
+pub(crate) use rules::mapping::planned as planned_mapping;
 pub(crate) use rules::reference::{action as pinned_action, agent as pinned_agent, is_allowed};
-pub(crate) use rules::template;
 pub(crate) use survey::Survey;
 
 use crate::catalogue::Catalogue;

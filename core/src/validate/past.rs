@@ -2,8 +2,9 @@
 //! certain to have emitted when it runs (wire-format.md M2; run-machine.md O3, K2).
 //!
 //! Everything is computed once, in three passes over the wires. Only ports that some mapping reads
-//! are followed, each as one bit, so that the passes stay linear in nodes and edges. As far as
-//! every choice of ports is possible the answers are exact: a node runs because of one path of
+//! are followed, each as one bit, so that the passes stay linear in nodes and edges: a wire takes
+//! one step for each 64 of these ports. As far as every choice of ports is possible the answers
+//! are exact: a node runs because of one path of
 //! ports that emitted, and whoever is free to choose off that path can keep out of a port unless
 //! something on the path leads there whatever is chosen.
 

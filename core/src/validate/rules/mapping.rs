@@ -8,7 +8,7 @@ use super::{report, shown, template, title};
 use crate::code::Code;
 use crate::graph::{Binding, Direction, Mapping, Node, VariableSource};
 use crate::ids::NodeId;
-use crate::mapping::is_target;
+use crate::mapping::{self, is_target};
 use crate::schema::{Compatibility, Schema};
 use crate::validate::flow::Flow;
 use crate::validate::issue::{Issue, Location};
@@ -39,6 +39,34 @@ pub(super) fn check(
         };
         rule.judge(mappings);
     }
+}
+
+/// A mapping as a plan stores it; none where the rules have found a fault in it.
+pub(crate) fn planned(mapping: &Mapping) -> Option<mapping::Mapping> {
+    let binding = match &mapping.binding {
+        Binding::Literal { value } => mapping::Binding::Literal {
+            value: value.clone(),
+        },
+        Binding::Path {
+            source_node_id,
+            source_port,
+            pointer,
+        } => mapping::Binding::Path(mapping::Source {
+            node_id: source_node_id.clone(),
+            port: source_port.clone(),
+            pointer: Pointer::parse(pointer).ok()?,
+        }),
+        Binding::Template {
+            template,
+            variables,
+        } => mapping::Binding::Template {
+            parts: template::parts(template, variables).ok()?,
+        },
+    };
+    Some(mapping::Mapping {
+        target: Pointer::parse(&mapping.target_pointer).ok()?,
+        binding,
+    })
 }
 
 /// The mappings of one node under judgement.

@@ -6,13 +6,13 @@ mod graph;
 mod id;
 mod layout;
 pub(super) mod limit;
-mod mapping;
+pub(crate) mod mapping;
 mod node;
 mod policy;
 mod port;
 pub(crate) mod reference;
 mod schema;
-pub(crate) mod template;
+mod template;
 
 use std::fmt;
 

@@ -49,7 +49,7 @@ pub(super) fn check(
 
 /// A template as a plan stores it. A variable whose source is at fault, which other rules
 /// report, stands as an empty text.
-pub(crate) fn parts(
+pub(super) fn parts(
     template: &str,
     variables: &[TemplateVariable],
 ) -> Result<Vec<Part>, Vec<Fault>> {

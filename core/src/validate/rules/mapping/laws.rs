@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::graph::{self, Graph};
+use super::planned;
+use crate::graph::Graph;
 use crate::ids::NodeId;
-use crate::mapping::{Binding, Mapping, Platform, Source, Sources, build};
+use crate::mapping::{Platform, Sources, build};
 use crate::schema::Schema;
 use crate::validate::cases::{found, sound};
-use crate::value::Pointer;
 
 /// What the input emitted.
 struct Emitted(Value);
@@ -79,34 +79,6 @@ fn mapping() -> impl Strategy<Value = Value> {
         .prop_map(|(target, binding)| json!({"targetPointer": target, "binding": binding}))
 }
 
-/// A mapping as a plan has it.
-fn planned(mapping: &graph::Mapping) -> Mapping {
-    let binding = match &mapping.binding {
-        graph::Binding::Literal { value } => Binding::Literal {
-            value: value.clone(),
-        },
-        graph::Binding::Path {
-            source_node_id,
-            source_port,
-            pointer,
-        } => Binding::Path(Source {
-            node_id: source_node_id.clone(),
-            port: source_port.clone(),
-            pointer: Pointer::parse(pointer).unwrap(),
-        }),
-        graph::Binding::Template {
-            template,
-            variables,
-        } => Binding::Template {
-            parts: crate::validate::template::parts(template, variables).unwrap(),
-        },
-    };
-    Mapping {
-        target: Pointer::parse(&mapping.target_pointer).unwrap(),
-        binding,
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1_024, max_global_rejects: 100_000, ..ProptestConfig::default() })]
 
@@ -122,7 +94,8 @@ proptest! {
         document["nodes"][1]["ports"]["input"] = json!("into");
         document["nodes"][1]["mappings"] = json!(mappings);
         let graph = Graph::read(&document).unwrap();
-        let plan: Vec<_> = graph.nodes[1].kind.mappings().iter().map(planned).collect();
+        let plan = graph.nodes[1].kind.mappings().iter().map(planned);
+        let plan: Vec<_> = plan.collect::<Option<_>>().unwrap();
         let (from, into) = (Schema::accept(&from).unwrap(), Schema::accept(&into).unwrap());
         let found = found(&document);
         // Two targets that overlap are refused for that, and build what nobody can foresee.
