@@ -493,3 +493,30 @@ fn s5_more_secrets_than_can_be_searched_hide_every_text() {
         self::secrets(&many.iter().rev().cloned().collect::<Vec<_>>())
     );
 }
+
+#[test]
+fn s5_a_secret_object_is_hidden_with_its_names_wherever_it_stands() {
+    let marked = schema(json!({"properties": {"keys": {"writeOnly": true}}}));
+    let keys = json!({"live-token": {"scope": "all"}, "n": 1});
+    let mut secrets = Secrets::default();
+    secrets.learn(&marked, &json!({"keys": keys, "scope": "other"}));
+    let copied = json!({"copy": keys, "text": format!("use {}!", canonical(&keys)), "inner": keys["live-token"]});
+    assert_eq!(
+        secrets.redact(None, &copied),
+        json!({"copy": MARK, "text": format!("use {MARK}!"), "inner": MARK})
+    );
+    // A name alone is no secret, or a common one would hide every other.
+    let other = json!({"scope": "read", "n": {"scope": true}});
+    assert_eq!(secrets.redact(None, &other), other);
+}
+
+#[test]
+fn s5_a_secret_is_found_as_a_token_of_a_pointer() {
+    let secrets = secrets(&[json!("a/b~c")]);
+    assert_eq!(
+        secrets.scrub_text("at /x/a~1b~0c/y"),
+        format!("at /x/{MARK}/y")
+    );
+    let quoted = canonical(&json!("/a~1b~0c"));
+    assert_eq!(secrets.scrub_text(&quoted), format!("\"/{MARK}\""));
+}

@@ -260,34 +260,10 @@ struct Touched<'e> {
 
 impl<'e> Touched<'e> {
     fn add(&mut self, payload: &'e Payload) {
-        let node = match payload {
-            Payload::NodeReady(p) => &p.node_id,
-            Payload::AttemptStarted(p) => &p.node_id,
-            Payload::ChildWaiting(p) => &p.node_id,
-            Payload::AttemptSettled(p) => &p.node_id,
-            Payload::RetryScheduled(p) => &p.node_id,
-            Payload::RetryStarted(p) => &p.node_id,
-            Payload::NodeSkipped(p) => &p.node_id,
-            Payload::NodeCancelRequested(p) => &p.node_id,
-            Payload::NodeCancelAcknowledged(p) | Payload::NodeCancelNotAcknowledged(p) => {
-                &p.node_id
-            }
-            Payload::LateIgnored(p) => &p.node_id,
-            Payload::EdgeSettled(p) => {
-                self.edges.insert(&p.edge_id);
-                return;
-            }
-            Payload::RunQueued(_)
-            | Payload::RunClaimed(_)
-            | Payload::RunRecovered(_)
-            | Payload::RunCancelRequested(_)
-            | Payload::RetentionApplied(_)
-            | Payload::RunSucceeded(_)
-            | Payload::RunFailed(_)
-            | Payload::RunRefused(_)
-            | Payload::RunCancelled(_) => return,
-        };
-        self.nodes.insert(node);
+        self.nodes.extend(payload.node_id());
+        if let Payload::EdgeSettled(settled) = payload {
+            self.edges.insert(&settled.edge_id);
+        }
     }
 }
 

@@ -17,6 +17,16 @@ fn cancel() -> Command {
     }
 }
 
+/// What a runtime answers to the cancellation of node `a`.
+fn answered(child_id: Option<&str>, refusal: Option<CancelAnswer>) -> Command {
+    Command::CancelAnswered {
+        node_id: "a".into(),
+        attempt: 1,
+        child_id: child_id.map(Into::into),
+        refusal,
+    }
+}
+
 fn started(plan: &Plan) -> World<'_> {
     let mut world = World::new(plan, Box::new(|_| success(json!("hi"))));
     world.queue(json!("x"));
@@ -167,14 +177,7 @@ fn c3_an_unknown_child_is_cancelled_by_key() {
         panic!("{owed:?}");
     };
     assert!(ask.child_id.is_none() && ask.idempotency_key.is_some());
-    world
-        .decide(Command::CancelAnswered {
-            node_id: "a".into(),
-            attempt: 1,
-            child_id: None,
-            refusal: None,
-        })
-        .unwrap();
+    world.decide(answered(None, None)).unwrap();
     let told = story(&world.log);
     assert!(told.contains(&"node.cancel.acknowledged a".to_owned()));
     assert!(told.contains(&"node.attempt.settled a cancelled".to_owned()));
@@ -187,12 +190,7 @@ fn c3_a_child_that_was_known_to_its_runtime_is_observed() {
     let mut world = started(&plan);
     world.decide(cancel()).unwrap();
     world
-        .decide(Command::CancelAnswered {
-            node_id: "a".into(),
-            attempt: 1,
-            child_id: Some("c9".into()),
-            refusal: Some(CancelAnswer::Rejected),
-        })
+        .decide(answered(Some("c9"), Some(CancelAnswer::Rejected)))
         .unwrap();
     assert!(story(&world.log).contains(&"node.child.waiting a".to_owned()));
     assert_eq!(world.run().status(), RunStatus::CancelRequested);
@@ -205,12 +203,7 @@ fn c3_a_refusal_about_an_unknown_child_leaves_the_cancellation_owed() {
     let plan = one_agent(policy(1, &[], "fail-run"));
     let mut world = started(&plan);
     world.decide(cancel()).unwrap();
-    let answer = world.decide(Command::CancelAnswered {
-        node_id: "a".into(),
-        attempt: 1,
-        child_id: None,
-        refusal: Some(CancelAnswer::Timeout),
-    });
+    let answer = world.decide(answered(None, Some(CancelAnswer::Timeout)));
     assert_eq!(answer, Err(Refusal::Stale));
     assert!(matches!(
         effects(&plan, &world.run()).as_slice(),
@@ -262,13 +255,6 @@ fn c4_a_second_request_changes_nothing() {
     let mut world = started(&plan);
     world.decide(cancel()).unwrap();
     assert!(world.decide(cancel()).unwrap().events.is_empty());
-    world
-        .decide(Command::CancelAnswered {
-            node_id: "a".into(),
-            attempt: 1,
-            child_id: None,
-            refusal: None,
-        })
-        .unwrap();
+    world.decide(answered(None, None)).unwrap();
     assert_eq!(world.decide(cancel()), Err(Refusal::Terminal));
 }

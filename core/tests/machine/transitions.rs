@@ -199,23 +199,6 @@ fn retention() -> RetentionApplied {
     }
 }
 
-/// The node that an event is about. An edge's end is no word about its nodes.
-fn node_of(payload: &Payload) -> Option<&sluicegate_core::ids::NodeId> {
-    Some(match payload {
-        Payload::NodeReady(p) => &p.node_id,
-        Payload::AttemptStarted(p) => &p.node_id,
-        Payload::ChildWaiting(p) => &p.node_id,
-        Payload::AttemptSettled(p) => &p.node_id,
-        Payload::RetryScheduled(p) => &p.node_id,
-        Payload::RetryStarted(p) => &p.node_id,
-        Payload::NodeSkipped(p) => &p.node_id,
-        Payload::NodeCancelRequested(p) => &p.node_id,
-        Payload::NodeCancelAcknowledged(p) | Payload::NodeCancelNotAcknowledged(p) => &p.node_id,
-        Payload::LateIgnored(p) => &p.node_id,
-        _ => return None,
-    })
-}
-
 /// The status, where a run that does not exist yet has one of its own.
 fn status(run: &Run) -> &'static str {
     match run.queued() {
@@ -253,8 +236,10 @@ fn tables() -> (Table, Table) {
                     continue;
                 }
                 row(&mut runs, status(run), &event, status(&next));
-                if let Some(index) =
-                    node_of(&event.payload).and_then(|id| plan.find_node(id.as_str()))
+                if let Some(index) = event
+                    .payload
+                    .node_id()
+                    .and_then(|id| plan.find_node(id.as_str()))
                 {
                     let before = run.state(index).status().as_str();
                     row(

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::code::Code;
+use crate::ids::NodeId;
 use crate::time::{Instant, Millis};
 use crate::value::{JsonError, Place, Value};
 
@@ -103,6 +104,35 @@ events! {
     "run.failed" => RunFailed(Box<Failed>),
     "run.refused" => RunRefused(Box<Failed>),
     "run.cancelled" => RunCancelled(Box<RunCancelled>),
+}
+
+impl Payload {
+    /// The node that the event is about; an edge's end is no word about its nodes.
+    #[must_use]
+    pub fn node_id(&self) -> Option<&NodeId> {
+        Some(match self {
+            Self::NodeReady(p) => &p.node_id,
+            Self::AttemptStarted(p) => &p.node_id,
+            Self::ChildWaiting(p) => &p.node_id,
+            Self::AttemptSettled(p) => &p.node_id,
+            Self::RetryScheduled(p) => &p.node_id,
+            Self::RetryStarted(p) => &p.node_id,
+            Self::NodeSkipped(p) => &p.node_id,
+            Self::NodeCancelRequested(p) => &p.node_id,
+            Self::NodeCancelAcknowledged(p) | Self::NodeCancelNotAcknowledged(p) => &p.node_id,
+            Self::LateIgnored(p) => &p.node_id,
+            Self::EdgeSettled(_)
+            | Self::RunQueued(_)
+            | Self::RunClaimed(_)
+            | Self::RunRecovered(_)
+            | Self::RunCancelRequested(_)
+            | Self::RetentionApplied(_)
+            | Self::RunSucceeded(_)
+            | Self::RunFailed(_)
+            | Self::RunRefused(_)
+            | Self::RunCancelled(_) => return None,
+        })
+    }
 }
 
 /// The wire form, before the payload is known to be of its type.
