@@ -113,7 +113,8 @@ fn fuzz(
     }
     let words = Words::of(seeds);
     let mut random = Random::new(seed);
-    for (at, whole) in seeds.iter().enumerate() {
+    // Untouched, the vectors and samples have tests of their own: some of them do here.
+    for (at, whole) in seeds.iter().enumerate().step_by(seeds.len().div_ceil(60)) {
         if let Some(said) = attempt(&bytes_of(whole)) {
             let path = keep(name, &bytes_of(whole));
             return Err(format!(
