@@ -7,11 +7,12 @@ use sluicegate_core::code::Code;
 use sluicegate_core::gate::{self, GateError};
 use sluicegate_core::mapping;
 use sluicegate_core::plan::PlanError;
+use sluicegate_core::run::Corrupt;
 use sluicegate_core::schema;
 use sluicegate_core::simulate::Refused;
 use sluicegate_core::validate::Issue;
 use sluicegate_core::value::{JsonError, Value};
-use wasm_bindgen::JsValue;
+use wasm_bindgen::prelude::*;
 
 /// What is thrown.
 #[derive(Debug)]
@@ -48,12 +49,29 @@ impl Refusal {
             list: Some(("issues", json!(issues))),
         }
     }
+}
 
-    /// A plan that cannot be loaded, though it was compiled just now.
-    pub(crate) fn of_plan(error: &PlanError) -> Self {
+impl From<PlanError> for Refusal {
+    /// A value that is no plan, or one that no compiler known here made.
+    fn from(error: PlanError) -> Self {
+        let (code, pointer) = match error {
+            PlanError::Shape(_) => (Code::JsonWrongType, Some(String::new())),
+            PlanError::Version { .. } | PlanError::Broken(_) => (Code::WorkflowGraphInvalid, None),
+        };
         Self {
-            code: Code::WorkflowGraphInvalid,
+            code,
             message: error.to_string(),
+            pointer,
+            list: None,
+        }
+    }
+}
+
+impl From<Corrupt> for Refusal {
+    fn from(corrupt: Corrupt) -> Self {
+        Self {
+            code: corrupt.code,
+            message: corrupt.to_string(),
             pointer: None,
             list: None,
         }
@@ -135,23 +153,25 @@ impl From<GateError> for Refusal {
     }
 }
 
+#[wasm_bindgen(raw_module = "./border.js")]
+extern "C" {
+    /// The class that the package exports.
+    type SluicegateError;
+    #[wasm_bindgen(constructor)]
+    fn new(code: &str, message: &str, pointer: Option<&str>, list: JsValue) -> SluicegateError;
+}
+
 impl From<Refusal> for JsValue {
     fn from(refusal: Refusal) -> Self {
-        let error = js_sys::Error::new(&refusal.message);
-        error.set_name("SluicegateError");
-        let set = |member: &str, text: &str| {
-            // Setting a member of an object made just now cannot fail.
-            let _ = js_sys::Reflect::set(&error, &member.into(), &text.into());
-        };
-        set("code", refusal.code.as_str());
-        if let Some(pointer) = &refusal.pointer {
-            set("pointer", pointer);
-        }
-        if let Some((member, list)) = &refusal.list
-            && let Ok(list) = to_js(list)
-        {
-            let _ = js_sys::Reflect::set(&error, &(*member).into(), &list);
-        }
-        error.into()
+        let Refusal {
+            code,
+            message,
+            pointer,
+            list,
+        } = refusal;
+        // The list's own members are ours; only a code of a contract comes from outside, as a text.
+        let list = list.and_then(|(member, list)| to_js(&json!({ member: list })).ok());
+        let list = list.unwrap_or(JsValue::UNDEFINED);
+        SluicegateError::new(code.as_str(), &message, pointer.as_deref(), list).into()
     }
 }

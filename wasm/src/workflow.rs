@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::cross::{from_js, to_js};
+use crate::cross::{from_js, give, give_free};
 use crate::refusal::Refusal;
-use serde::Serialize;
 use serde_json::json;
 use sluicegate_core::catalogue::Catalogue;
 use sluicegate_core::compile::{self, Compiled, DryRunReport};
@@ -14,29 +13,12 @@ use sluicegate_core::plan::Plan;
 use sluicegate_core::run::WorkflowReference;
 use sluicegate_core::simulate::{self, Fixtures, RunResult};
 use sluicegate_core::validate;
-use sluicegate_core::value::{Place, Value, to_answer};
+use sluicegate_core::value::{Place, Value};
 use wasm_bindgen::prelude::*;
 
-/// What crosses the border.
-#[wasm_bindgen(typescript_custom_section)]
-const TYPES: &str = r#"
-export type Location =
-  | { readonly kind: "graph"; readonly path?: string }
-  | { readonly kind: "input"; readonly path: string }
-  | { readonly kind: "node"; readonly nodeId: string; readonly path?: string }
-  | { readonly kind: "edge"; readonly edgeId: string; readonly path?: string };
-export interface Issue { readonly code: string; readonly severity: "error" | "warning"; readonly message: string; readonly location: Location; }
-export interface Catalogue { readonly agents?: Json[]; readonly actions?: Json[]; readonly permissions?: string[]; }
-export interface DryRunReport { readonly reportVersion: 1; readonly graphChecksum: string; readonly valid: boolean; readonly issues: Issue[]; readonly compiledOrder: string[]; readonly references: { readonly kind: "agent" | "action" | "schema"; readonly id: string; readonly version: string; readonly available: boolean }[]; readonly requiredPermissions: string[]; readonly limits: { [limit: string]: number }; }
-export interface RunResult { readonly runId: string; readonly status: string; readonly outputs?: { [nodeId: string]: Json }; readonly failure?: { readonly code: string; readonly message: string; readonly nodeId?: string }; readonly virtualDurationMs?: number; readonly events: Json[]; readonly payloads: { [payloadId: string]: Json }; }
-"#;
-
 /// Everything that is wrong with a graph, in the order of §8.
-#[wasm_bindgen(js_name = check, unchecked_return_type = "Issue[]")]
-pub fn check(
-    #[wasm_bindgen(unchecked_param_type = "Json")] graph: &JsValue,
-    #[wasm_bindgen(unchecked_optional_param_type = "Catalogue")] catalogue: Option<JsValue>,
-) -> Result<JsValue, JsValue> {
+#[wasm_bindgen(js_name = check)]
+pub fn check(graph: &JsValue, catalogue: Option<JsValue>) -> Result<JsValue, JsValue> {
     let graph = Graph::read(&from_js(graph)?).map_err(Refusal::from)?;
     let catalogue = catalogue_from_js(catalogue.as_ref())?;
     give(&validate::check(
@@ -47,38 +29,25 @@ pub fn check(
 }
 
 /// A graph's plan and issues; the plan is null when an issue is an error.
-#[wasm_bindgen(js_name = compile, unchecked_return_type = "{ plan: Json; issues: Issue[] }")]
-pub fn compile(
-    #[wasm_bindgen(unchecked_param_type = "Json")] graph: &JsValue,
-    #[wasm_bindgen(unchecked_optional_param_type = "Catalogue")] catalogue: Option<JsValue>,
-) -> Result<JsValue, JsValue> {
+#[wasm_bindgen(js_name = compile)]
+pub fn compile(graph: &JsValue, catalogue: Option<JsValue>) -> Result<JsValue, JsValue> {
     let graph = Graph::read(&from_js(graph)?).map_err(Refusal::from)?;
     let catalogue = catalogue_from_js(catalogue.as_ref())?;
     let Compiled { plan, issues } =
         compile::compile(&graph, catalogue.as_ref(), &Limits::default());
-    give(&json!({ "plan": plan, "issues": issues }))
+    give_free(&json!({ "plan": plan, "issues": issues }))
 }
 
 /// The dry-run report of a graph and, where one is given, a sample input.
-#[wasm_bindgen(js_name = dryRun, unchecked_return_type = "DryRunReport")]
-pub fn dry_run(
-    #[wasm_bindgen(
-        unchecked_param_type = "{ graph: Json; input?: Json; catalogue?: Catalogue; permissions?: string[] }"
-    )]
-    request: &JsValue,
-) -> Result<JsValue, JsValue> {
+#[wasm_bindgen(js_name = dryRun)]
+pub fn dry_run(request: &JsValue) -> Result<JsValue, JsValue> {
     give(&dry_run_of(&from_js(request)?)?)
 }
 
 /// Runs a graph from end to end on fixtures (§9) and gives its result (R2).
-#[wasm_bindgen(js_name = simulate, unchecked_return_type = "RunResult")]
-pub fn simulate(
-    #[wasm_bindgen(
-        unchecked_param_type = "{ graph: Json; input: Json; fixtures: Json; catalogue?: Catalogue }"
-    )]
-    request: &JsValue,
-) -> Result<JsValue, JsValue> {
-    give(&simulation_of(&from_js(request)?)?)
+#[wasm_bindgen(js_name = simulate)]
+pub fn simulate(request: &JsValue) -> Result<JsValue, JsValue> {
+    give_free(&simulation_of(&from_js(request)?)?)
 }
 
 fn dry_run_of(request: &Value) -> Result<DryRunReport, Refusal> {
@@ -114,7 +83,7 @@ fn simulation_of(request: &Value) -> Result<RunResult, Refusal> {
     let limits = Limits::default();
     let Compiled { plan, issues } = compile::compile(&graph, catalogue.as_ref(), &limits);
     let plan = plan.ok_or_else(|| Refusal::of_graph(&issues))?;
-    let plan = Plan::load(plan).map_err(|error| Refusal::of_plan(&error))?;
+    let plan = Plan::load(plan).map_err(Refusal::from)?;
     let reference = WorkflowReference::default();
     let simulation = simulate::simulate(&plan, input, &fixtures, &limits, reference)?;
     Ok(simulation.result())
@@ -130,8 +99,4 @@ fn texts_at(place: &Place<'_>) -> Result<Vec<String>, Refusal> {
     Ok(texts
         .map(|place| place.text().map(str::to_owned))
         .collect::<Result<_, _>>()?)
-}
-
-fn give<T: Serialize>(thing: &T) -> Result<JsValue, JsValue> {
-    to_js(&to_answer(thing).map_err(Refusal::from)?)
 }
