@@ -4,11 +4,8 @@ import test from 'node:test';
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { webcrypto } from 'node:crypto';
+import * as core from '../../target/npm/node.js';
 
-globalThis.crypto ??= webcrypto;
-const core = createRequire(import.meta.url)('../../target/npm/sluicegate.js');
 const root = new URL('../../', import.meta.url);
 const built = process.env.CARGO_TARGET_DIR ?? new URL('target', root).pathname;
 const read = (path) => core.parseText(readFileSync(new URL(path, root), 'utf8'));
