@@ -5,7 +5,7 @@ const folder = new URL('../../samples/', import.meta.url);
 const read = (path) => JSON.parse(readFileSync(new URL(path, folder), 'utf8'));
 
 /** Numbers from 0 to below `below`; the same ones for the same seed (mulberry32). */
-function dice(seed) {
+export function dice(seed) {
 	return (below) => {
 		seed = (seed + 0x6d2b79f5) | 0;
 		let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed);
