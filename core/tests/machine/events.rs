@@ -251,6 +251,40 @@ fn an_event_with_an_unknown_member_anywhere_or_a_null_is_not_read() {
     }
 }
 
+/// Every number inside a value, by pointer.
+fn numbers(value: &Value, at: &str) -> Vec<String> {
+    match value {
+        Value::Object(members) => {
+            let inside =
+                |(name, member): (&String, &Value)| numbers(member, &format!("{at}/{name}"));
+            members.iter().flat_map(inside).collect()
+        }
+        Value::Array(items) => {
+            let places = items.iter().enumerate();
+            let inside = |(i, item): (usize, &Value)| numbers(item, &format!("{at}/{i}"));
+            places.flat_map(inside).collect()
+        }
+        Value::Number(_) => vec![at.to_owned()],
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn j6_instants_durations_and_money_are_integers() {
+    let mut places = 0;
+    for (name, full, _) in catalogue() {
+        for place in numbers(&full, "") {
+            for other in [json!(1.5), json!(-1), json!("1")] {
+                let mut payload = full.clone();
+                *payload.pointer_mut(&place).unwrap() = other;
+                unsupported(name, &payload, &place);
+            }
+            places += 1;
+        }
+    }
+    assert!(places > 90, "{places}");
+}
+
 #[test]
 fn an_unknown_type_or_version_is_refused_by_its_code() {
     for (name, full, _) in catalogue() {

@@ -13,7 +13,7 @@ use sluicegate_core::run::{
 use sluicegate_core::simulate::{Fixtures, simulate};
 
 use super::live::World;
-use super::order::story;
+use super::order::{story, told};
 use super::plans::{node, plan, policy};
 
 /// What a generated node is, what feeds it, how its child behaves.
@@ -216,6 +216,7 @@ proptest! {
         let mut world = live(&plan, &fixtures);
         world.finish();
         prop_assert_eq!(story(&world.log), story(&done.events));
+        prop_assert_eq!(told(&world.log), told(&done.events));
     }
 
     #[test]

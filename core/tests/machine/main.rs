@@ -10,6 +10,7 @@
 
 mod cancel;
 mod clauses;
+mod codes;
 mod events;
 mod formats;
 mod generated;

@@ -324,15 +324,13 @@ fn render() -> String {
 fn the_table_of_legal_transitions_is_what_apply_takes() {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/transitions.md");
     let made = render();
-    let written = std::fs::read_to_string(&path).unwrap_or_default();
-    if made != written {
-        let beside = std::env::temp_dir().join("transitions.md");
-        std::fs::write(&beside, &made).unwrap();
-        panic!(
-            "docs/transitions.md is not what apply takes; see {}",
-            beside.display()
-        );
+    if std::env::var_os("SLUICEGATE_WRITE_DOCS").is_some() {
+        std::fs::write(&path, &made).unwrap();
     }
+    assert!(
+        made == std::fs::read_to_string(&path).unwrap(),
+        "docs/transitions.md is not what apply takes: run this test with SLUICEGATE_WRITE_DOCS=1"
+    );
 }
 
 #[test]
