@@ -14,8 +14,12 @@ use sluicegate_core::value;
 
 use crate::mutate::{Random, Words, bend, bytes_of};
 
-/// What a target takes: the text of a document, which need not be JSON.
-pub(crate) type Target = fn(&[u8]);
+/// What a target takes: the text of a document, which need not be JSON. It tells whether the
+/// document came through its first door.
+pub(crate) type Target = fn(&[u8]) -> bool;
+
+/// Of this many bent documents one at least must come in, or nobody tests what is behind the door.
+const ONE_IN: u64 = 10;
 
 /// Half of what the module has in a browser.
 const STACK: usize = 512 * 1024;
@@ -35,8 +39,15 @@ thread_local! {
 /// What the thread is busy with, for whoever watches it.
 type Busy = Arc<Mutex<(Instant, Vec<u8>)>>;
 
-/// Runs a target over its regressions and `iterations` bent seeds.
-pub(crate) fn run(name: &'static str, target: Target, seeds: Vec<Value>, iterations: u64) {
+/// Runs a target over its regressions and `iterations` bent seeds; `doors` are the members that
+/// most of them keep whole.
+pub(crate) fn run(
+    name: &'static str,
+    target: Target,
+    seeds: Vec<Value>,
+    doors: &'static [&str],
+    iterations: u64,
+) {
     assert!(!seeds.is_empty(), "{name}: no seed was found");
     let iterations = setting("FUZZ_ITERATIONS").unwrap_or(iterations);
     let seed = setting("FUZZ_SEED").unwrap_or(SEED);
@@ -45,7 +56,7 @@ pub(crate) fn run(name: &'static str, target: Target, seeds: Vec<Value>, iterati
     let (done, finished) = mpsc::channel();
     let work = {
         let busy = Arc::clone(&busy);
-        move || done.send(fuzz(name, target, &seeds, seed, iterations, &busy))
+        move || done.send(fuzz(name, target, &seeds, doors, (seed, iterations), &busy))
     };
     let thread = std::thread::Builder::new()
         .name(THREAD.to_owned())
@@ -53,10 +64,11 @@ pub(crate) fn run(name: &'static str, target: Target, seeds: Vec<Value>, iterati
     thread.spawn(work).unwrap();
     loop {
         match finished.recv_timeout(Duration::from_secs(1)) {
-            Ok(Ok(slowest)) => {
+            Ok(Ok((slowest, came_in))) => {
                 println!(
-                    "{name}: {iterations} inputs from seed {seed}, the slowest took {slowest:?}"
+                    "{name}: {iterations} inputs from seed {seed}, {came_in} came in, the slowest took {slowest:?}"
                 );
+                assert!(came_in * ONE_IN >= iterations, "{name}: too few came in");
                 return;
             }
             Ok(Err(found)) => panic!("{name}: {found}\nseed {seed}, {iterations} iterations"),
@@ -83,15 +95,15 @@ fn setting(name: &str) -> Option<u64> {
     )
 }
 
-/// The slowest input's time, or what was found.
+/// The slowest input's time and how many bent ones came in, or what was found.
 fn fuzz(
     name: &str,
     target: Target,
     seeds: &[Value],
-    seed: u64,
-    iterations: u64,
+    doors: &[&str],
+    (seed, iterations): (u64, u64),
     busy: &Busy,
-) -> Result<Duration, String> {
+) -> Result<(Duration, u64), String> {
     // A stack that overflows ends the whole process: the first line of this file then is the
     // input. Never cut shorter, for that would wait for the disk.
     let last = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{name}-last.json"));
@@ -102,12 +114,12 @@ fn fuzz(
         written.write_all(&[input, b"\n"].concat()).unwrap();
         *busy.lock().unwrap() = (Instant::now(), input.to_vec());
         let began = Instant::now();
-        let outcome = panics(target, input);
+        let outcome = tried(target, input);
         slowest = slowest.max(began.elapsed());
         outcome
     };
     for path in regressions(name) {
-        if let Some(said) = attempt(&std::fs::read(&path).unwrap()) {
+        if let Err(said) = attempt(&std::fs::read(&path).unwrap()) {
             return Err(format!("{}: {said}", path.display()));
         }
     }
@@ -115,7 +127,7 @@ fn fuzz(
     let mut random = Random::new(seed);
     // Untouched, the vectors and samples have tests of their own: some of them do here.
     for (at, whole) in seeds.iter().enumerate().step_by(seeds.len().div_ceil(60)) {
-        if let Some(said) = attempt(&bytes_of(whole)) {
+        if let Err(said) = attempt(&bytes_of(whole)) {
             let path = keep(name, &bytes_of(whole));
             return Err(format!(
                 "{said}\nseed document {at}, untouched: {}",
@@ -123,22 +135,26 @@ fn fuzz(
             ));
         }
     }
+    let mut came_in = 0;
     for iteration in 0..iterations {
         let mut bent = random.pick(seeds).clone();
-        let input = bend(&mut bent, seeds, &words, &mut random);
-        if let Some(said) = attempt(&input) {
-            let path = keep(name, &shrink(target, &input));
-            return Err(format!("{said}\niteration {iteration}: {}", path.display()));
+        let input = bend(&mut bent, seeds, &words, doors, &mut random);
+        match attempt(&input) {
+            Ok(in_it) => came_in += u64::from(in_it),
+            Err(said) => {
+                let path = keep(name, &shrink(target, &input));
+                return Err(format!("{said}\niteration {iteration}: {}", path.display()));
+            }
         }
     }
     drop(std::fs::remove_file(&last));
-    Ok(slowest)
+    Ok((slowest, came_in))
 }
 
-/// What the target said when it panicked.
-fn panics(target: Target, input: &[u8]) -> Option<String> {
+/// Whether the input came in, or what the target said when it panicked.
+fn tried(target: Target, input: &[u8]) -> Result<bool, String> {
     let outcome = catch_unwind(AssertUnwindSafe(|| target(input)));
-    outcome.is_err().then(|| SAID.take())
+    outcome.map_err(|_| SAID.take())
 }
 
 /// A panic on a thread of ours is found, not printed.
@@ -186,7 +202,7 @@ fn shrink(target: Target, input: &[u8]) -> Vec<u8> {
     let Ok(mut small) = serde_json::from_slice::<Value>(input) else {
         return input.to_vec();
     };
-    if panics(target, &bytes_of(&small)).is_none() {
+    if tried(target, &bytes_of(&small)).is_ok() {
         return input.to_vec();
     }
     let end = Instant::now() + Duration::from_secs(20);
@@ -194,10 +210,10 @@ fn shrink(target: Target, input: &[u8]) -> Vec<u8> {
         let before = bytes_of(&small).len();
         let mut at = 1;
         while at < crate::mutate::count(&small) && Instant::now() < end {
-            let mut tried = small.clone();
-            crate::mutate::remove(&mut tried, at);
-            if panics(target, &bytes_of(&tried)).is_some() {
-                small = tried;
+            let mut less = small.clone();
+            crate::mutate::remove(&mut less, at);
+            if tried(target, &bytes_of(&less)).is_err() {
+                small = less;
             } else {
                 at += 1;
             }

@@ -27,45 +27,63 @@ use targets::{events, graph, machine, small};
 
 #[test]
 fn values_are_read_written_and_pointed_into() {
-    harness::run("value", small::value, corpus::values(), 2_500);
+    harness::run("value", small::value, corpus::values(), &[], 2_500);
 }
 
 #[test]
 fn gates_are_parsed_and_evaluated() {
-    harness::run("gate", small::gate, corpus::gates(), 2_500);
+    harness::run("gate", small::gate, corpus::gates(), &[], 2_500);
 }
 
 #[test]
 fn templates_are_parsed_and_rendered() {
-    harness::run("template", small::template, corpus::templates(), 2_000);
+    harness::run(
+        "template",
+        small::template,
+        corpus::templates(),
+        &["template"],
+        2_000,
+    );
 }
 
 #[test]
 fn schemas_are_accepted_compared_and_validated_with() {
-    harness::run("schema", small::schema, corpus::schemas(), 800);
+    harness::run("schema", small::schema, corpus::schemas(), &[], 800);
 }
 
 #[test]
 fn audit_chains_are_verified() {
-    harness::run("audit", small::audit, corpus::chains(), 800);
+    harness::run("audit", small::audit, corpus::chains(), &[], 800);
 }
 
 #[test]
 fn graphs_are_checked_compiled_and_simulated() {
-    harness::run("graph", graph::graph, corpus::graphs(), 200);
+    harness::run("graph", graph::graph, corpus::graphs(), &[], 200);
 }
 
 #[test]
 fn fixtures_and_inputs_of_good_graphs_are_simulated() {
-    harness::run("simulate", graph::simulated, corpus::simulations(), 80);
+    harness::run(
+        "simulate",
+        graph::simulated,
+        corpus::simulations(),
+        &["graph"],
+        80,
+    );
 }
 
 #[test]
 fn events_are_folded_and_projected() {
-    harness::run("events", events::events, corpus::logs(), 100);
+    harness::run("events", events::events, corpus::logs(), &["plan"], 100);
 }
 
 #[test]
 fn commands_of_every_kind_meet_every_state() {
-    harness::run("machine", machine::machine, corpus::scripts(), 100);
+    harness::run(
+        "machine",
+        machine::machine,
+        corpus::scripts(),
+        &["plan"],
+        100,
+    );
 }

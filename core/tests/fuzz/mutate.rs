@@ -130,14 +130,22 @@ pub(crate) fn bend(
     whole: &mut Value,
     seeds: &[Value],
     words: &Words,
+    doors: &[&str],
     random: &mut Random,
 ) -> Vec<u8> {
+    // What opens the door stays whole in three of four, so that what lies behind it is met.
+    let doors = if random.chance(4) { &[] } else { doors };
+    let kept: Vec<Value> = doors.iter().map(|name| whole[*name].take()).collect();
     let mut more = true;
     for _ in 0..5 {
         if more {
             bend_once(whole, seeds, words, random);
         }
         more = more && random.chance(2);
+    }
+    if let Value::Object(members) = whole {
+        let doors = doors.iter().map(|name| (*name).to_owned());
+        members.extend(doors.zip(kept));
     }
     let mut text = bytes_of(whole);
     if random.chance(16) {

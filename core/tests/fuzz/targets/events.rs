@@ -13,12 +13,12 @@ use super::{document, member};
 
 /// §1, A9: any log folds or is refused where it is wrong; what was folded can be shown, and
 /// goes on or is refused.
-pub(crate) fn events(input: &[u8]) {
+pub(crate) fn events(input: &[u8]) -> bool {
     let Some(document) = document(input) else {
-        return;
+        return false;
     };
     let Ok(plan) = Plan::read(member(&document, "plan")) else {
-        return;
+        return false;
     };
     let none = Vec::new();
     let stored = member(&document, "events").as_array().unwrap_or(&none);
@@ -56,6 +56,7 @@ pub(crate) fn events(input: &[u8]) {
         // A log that nobody wrote may say what no run can: refused, never a panic.
         let _ = decide(&plan, &run, &Envelopes::new(), Time::Live(now), command);
     }
+    !log.is_empty()
 }
 
 /// What follows from a state alone.

@@ -17,12 +17,12 @@ use sluicegate_core::value;
 use super::{document, member, refused};
 
 /// G8, §8, run-machine.md §1: a graph is refused, or has issues, or has a plan that runs.
-pub(crate) fn graph(input: &[u8]) {
+pub(crate) fn graph(input: &[u8]) -> bool {
     let Some(document) = document(input) else {
-        return;
+        return false;
     };
     let Some((plan, catalogue)) = compiled(&document) else {
-        return;
+        return Graph::read(member(&document, "graph")).is_ok();
     };
     let given = Fixtures::read(member(&document, "fixtures"));
     let fits = given
@@ -58,19 +58,23 @@ pub(crate) fn graph(input: &[u8]) {
     if let Some(example) = plan.port_schema(at, "data").1.example() {
         runs(&plan, &example, &fixtures);
     }
+    true
 }
 
 /// X1–X5: a good graph with any fixtures and input runs or is refused.
-pub(crate) fn simulated(input: &[u8]) {
+pub(crate) fn simulated(input: &[u8]) -> bool {
     let Some(document) = document(input) else {
-        return;
+        return false;
     };
     let Some((plan, _)) = compiled(&document) else {
-        return;
+        return false;
     };
     match Fixtures::read(member(&document, "fixtures")) {
-        Ok(fixtures) => drop(runs(&plan, member(&document, "input"), &fixtures)),
-        Err(error) => refused(&error),
+        Ok(fixtures) => runs(&plan, member(&document, "input"), &fixtures),
+        Err(error) => {
+            refused(&error);
+            false
+        }
     }
 }
 

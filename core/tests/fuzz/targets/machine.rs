@@ -20,10 +20,8 @@ use super::{document, member};
 
 /// No command in no state makes the machine panic or contradict itself, and every event that it
 /// decides can be stored, read and folded.
-pub(crate) fn machine(input: &[u8]) {
-    if let Some(document) = document(input) {
-        play(&document);
-    }
+pub(crate) fn machine(input: &[u8]) -> bool {
+    document(input).is_some_and(|document| play(&document).is_some())
 }
 
 struct World<'p> {

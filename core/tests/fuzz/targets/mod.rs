@@ -1,5 +1,5 @@
 //! One target for each door of the core: it reads a document, drives what is behind the door and
-//! panics where a law does not hold.
+//! panics where a law does not hold. It tells whether the document came in.
 
 pub(crate) mod events;
 pub(crate) mod graph;

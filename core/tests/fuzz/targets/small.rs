@@ -17,9 +17,9 @@ use sluicegate_core::value::{self, Pointer};
 use super::{document, member, refused};
 
 /// J2, J3, J4: reading what was written gives the same; pointers read or refuse; shapes refuse.
-pub(crate) fn value(input: &[u8]) {
+pub(crate) fn value(input: &[u8]) -> bool {
     let Some(document) = document(input) else {
-        return;
+        return false;
     };
     let text = value::canonical(&document);
     assert_eq!(value::canonical_len(&document), text.len());
@@ -47,12 +47,13 @@ pub(crate) fn value(input: &[u8]) {
         CancelRequest::read(whole).err(),
     ];
     shapes.iter().flatten().for_each(refused);
+    true
 }
 
 /// L1–L6: an expression is refused with codes of gates or evaluates, the same with a schema.
-pub(crate) fn gate(input: &[u8]) {
+pub(crate) fn gate(input: &[u8]) -> bool {
     let Some(document) = document(input) else {
-        return;
+        return false;
     };
     let expr = member(&document, "expr");
     let seen = document
@@ -69,23 +70,26 @@ pub(crate) fn gate(input: &[u8]) {
         }
     }
     let evaluated = Expr::parse(expr, None).map(|expr| expr.evaluate(member(&document, "input")));
-    if let Ok(Err(error)) = evaluated {
+    if let Ok(Err(error)) = &evaluated {
         let known = [Code::GatePathMissing, Code::GateTypeMismatch];
         assert!(known.contains(&error.code), "{error:?}");
     }
+    evaluated.is_ok()
 }
 
 /// M3: a template renders or is refused; a value is inserted once and never scanned again.
-pub(crate) fn template(input: &[u8]) {
+pub(crate) fn template(input: &[u8]) -> bool {
     let Some(document) = document(input) else {
-        return;
+        return false;
     };
     let Some(template) = member(&document, "template").as_str() else {
-        return;
+        return false;
     };
     let none = Map::new();
     let variables = member(&document, "variables").as_object().unwrap_or(&none);
-    match mapping::render_template(template, variables) {
+    let rendered = mapping::render_template(template, variables);
+    let is_whole = rendered.is_ok();
+    match rendered {
         Ok(text) => {
             let marked: Map<String, Value> = variables
                 .keys()
@@ -107,12 +111,13 @@ pub(crate) fn template(input: &[u8]) {
             }
         }
     }
+    is_whole
 }
 
 /// S1–S6: an accepted schema validates, compares, gives examples that fit, and hides secrets.
-pub(crate) fn schema(input: &[u8]) {
+pub(crate) fn schema(input: &[u8]) -> bool {
     let Some(document) = document(input) else {
-        return;
+        return false;
     };
     let (source, other) = (member(&document, "schema"), member(&document, "other"));
     let schema = match Schema::accept(source) {
@@ -123,7 +128,7 @@ pub(crate) fn schema(input: &[u8]) {
                 assert!(fault.code.as_str().starts_with("schema."), "{fault:?}");
                 Pointer::parse(&fault.pointer).unwrap();
             }
-            return;
+            return false;
         }
     };
     let failures = schema.validate(other);
@@ -190,6 +195,7 @@ pub(crate) fn schema(input: &[u8]) {
             );
         }
     }
+    true
 }
 
 /// S5, A6: evidence of any value that fits is within its bounds and can be read again.
@@ -208,9 +214,9 @@ fn hides(schema: &Schema, value: &Value) {
 }
 
 /// H1–H3: any chain, head and events are judged; a break has a place and a reason.
-pub(crate) fn audit(input: &[u8]) {
+pub(crate) fn audit(input: &[u8]) -> bool {
     let Some(document) = document(input) else {
-        return;
+        return false;
     };
     let none = Vec::new();
     let entries = member(&document, "entries").as_array().unwrap_or(&none);
@@ -230,4 +236,5 @@ pub(crate) fn audit(input: &[u8]) {
     }
     let events = events.unwrap_or(&none);
     let _ = (audit::of_decision(events), audit::events_hash(events));
+    !entries.is_empty()
 }
