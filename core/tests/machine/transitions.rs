@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::rc::Rc;
+use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 use sluicegate_core::code::Code;
@@ -207,8 +208,14 @@ fn status(run: &Run) -> &'static str {
     }
 }
 
+/// What is found, once for all tests.
+fn tables() -> &'static (Table, Table) {
+    static TABLES: OnceLock<(Table, Table)> = OnceLock::new();
+    TABLES.get_or_init(find)
+}
+
 /// Tries every event in every state.
-fn tables() -> (Table, Table) {
+fn find() -> (Table, Table) {
     let (mut runs, mut nodes) = (Table::new(), Table::new());
     let row = |table: &mut Table, from, event: &Event, to| {
         let name = event.payload.type_name();
@@ -338,7 +345,7 @@ fn the_seed_allows_every_transition_of_a_run() {
     let (runs, _) = tables();
     for (from, cells) in runs {
         for then in cells.values().flatten() {
-            let allowed = match from {
+            let allowed = match *from {
                 "none" => &["queued"][..],
                 "queued" => &["queued", "running", "cancel-requested", "refused"],
                 "running" | "waiting-agent" | "waiting-retry" => &[

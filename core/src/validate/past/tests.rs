@@ -234,8 +234,6 @@ fn graph() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_024))]
-
     #[test]
     fn m2_larger_graphs_agree_with_all_their_runs(steps in graph()) {
         judge(&steps);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{report, shown, template, title};
 use crate::code::Code;
-use crate::graph::{Binding, Direction, Mapping, Node, VariableSource};
+use crate::graph::{Binding, Direction, Mapping, Node, Port, VariableSource};
 use crate::ids::NodeId;
 use crate::mapping::{self, is_target};
 use crate::schema::{Compatibility, Schema};
@@ -261,22 +261,9 @@ impl<'g> Rule<'_, 'g> {
         false
     }
 
-    /// Judges a read; gives the schema of what is read where one is known.
-    fn read(&mut self, path: Spot, read: &Read<'g>) -> Option<Arc<Schema>> {
-        let Read {
-            node: id,
-            port,
-            pointer: text,
-        } = *read;
-        let pointer = Pointer::parse(text);
-        if let Err(error) = &pointer {
-            let message = format!("{:?} is not a JSON Pointer: {}.", shown(text), error.detail);
-            self.report(
-                Code::MappingPointerInvalid,
-                format!("{path}/pointer"),
-                message,
-            );
-        }
+    /// The output port that a read names.
+    fn source(&mut self, path: Spot, read: &Read<'g>) -> Option<(NodeIx, &'g Node, &'static Port)> {
+        let Read { node: id, port, .. } = *read;
         let Some((source, node)) = self.survey.find(id.as_str()) else {
             let message = format!(
                 "There is no node {} to read from; choose another source.",
@@ -303,6 +290,26 @@ impl<'g> Rule<'_, 'g> {
             );
             return None;
         };
+        Some((source, node, known))
+    }
+
+    /// Judges a read; gives the schema of what is read where one is known.
+    fn read(&mut self, path: Spot, read: &Read<'g>) -> Option<Arc<Schema>> {
+        let Read {
+            port,
+            pointer: text,
+            ..
+        } = *read;
+        let pointer = Pointer::parse(text);
+        if let Err(error) = &pointer {
+            let message = format!("{:?} is not a JSON Pointer: {}.", shown(text), error.detail);
+            self.report(
+                Code::MappingPointerInvalid,
+                format!("{path}/pointer"),
+                message,
+            );
+        }
+        let (source, node, known) = self.source(path, read)?;
         match self.past.map(|past| past.of(source, known, self.at)) {
             Some(Reliance::NotUpstream) => {
                 let message = format!(
