@@ -82,7 +82,7 @@ async fn touch(house: &House, held: &Claimed, sequence: u64) -> Result<u64, Stor
 }
 
 #[tokio::test]
-async fn w1_a_worker_that_lost_its_lease_writes_nothing_more() {
+async fn w1_w2_a_worker_that_lost_its_lease_writes_nothing_more() {
     let folder = tempfile::tempdir().unwrap();
     let house = house(folder.path()).await;
     house.enqueue("plain", json!(1), "a").await;

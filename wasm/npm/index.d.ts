@@ -1,5 +1,5 @@
-// What @sluicegate/core takes and gives (wire-format.md). Written by hand; tests/npm holds the codes,
-// the events and the functions against the core, and the samples against `Graph`.
+// What @sluicegate/core takes and gives (wire-format.md). Written by hand; wasm/tests holds the codes, the
+// events, the node types and the operators against the core, tests/npm the functions and what they give.
 
 /** A JSON value. A member that is undefined counts as absent; an undefined item is refused. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [member: string]: Json | undefined };
@@ -151,7 +151,6 @@ export type OtherCode =
 
 /** Every stable code. The list only grows. */
 export type Code = JsonCode | IssueCode | OtherCode;
-
 
 /** Every refusal: nothing else is thrown. */
 export declare class SluicegateError extends Error {
