@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use serde_json::{Map, json};
 use sluicegate_core::code::Code;
-use sluicegate_core::mapping::{Token, render_template, scan};
+use sluicegate_core::mapping::{Token, render_template, scan, text_of};
 use sluicegate_core::value::{Value, canonical, read};
 
 fn given(variables: &Value) -> Map<String, Value> {
@@ -203,6 +203,21 @@ fn m3_every_json_type_goes_in_by_one_rule() {
         let value = read(text).unwrap();
         let made = rendered("[{{ v }}]", &json!({ "v": value }));
         assert_eq!(made, Ok(format!("[{expected}]")), "{text}");
+    }
+}
+
+#[test]
+fn m5_an_agents_text_is_the_string_itself_or_the_canonical_form() {
+    for (value, text) in [
+        ("\"a \\\"b\\\" {{c}}\"", "a \"b\" {{c}}"),
+        ("\"\"", ""),
+        ("null", "null"),
+        ("-0.0", "0"),
+        ("1e2", "100"),
+        ("[1.0, \"x\"]", "[1,\"x\"]"),
+        ("{\"b\": 1, \"a\": {}}", "{\"a\":{},\"b\":1}"),
+    ] {
+        assert_eq!(text_of(&read(value).unwrap()), text, "{value}");
     }
 }
 
