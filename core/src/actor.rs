@@ -111,3 +111,30 @@ pub enum Origin {
         trigger_id: String,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn m4_every_actor_has_a_label_and_reads_back() {
+        let person = json!({"kind": "user", "accountId": "acc", "displayName": "Ada"});
+        for (wire, [kind, id, label]) in [
+            (person.clone(), ["user", "acc", "Ada"]),
+            (
+                json!({"kind": "agent", "runId": "r", "agentId": "ag", "agentName": "Judge"}),
+                ["agent", "ag", "Judge"],
+            ),
+            (
+                json!({"kind": "service", "id": "s", "label": "Nightly", "configuredBy": person}),
+                ["service", "s", "Nightly"],
+            ),
+        ] {
+            let actor: Actor = serde_json::from_value(wire.clone()).unwrap();
+            assert_eq!([actor.kind(), actor.id(), actor.label()], [kind, id, label]);
+            assert_eq!(json!(actor), wire);
+        }
+    }
+}

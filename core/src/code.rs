@@ -244,7 +244,11 @@ mod tests {
         for code in Code::ALL {
             assert_eq!(Code::parse(code.as_str()), Some(*code));
             assert!(code.sentence().ends_with('.'));
+            let text = serde_json::to_value(code).unwrap();
+            assert_eq!(text, code.as_str());
+            assert_eq!(serde_json::from_value::<Code>(text).unwrap(), *code);
         }
+        assert!(serde_json::from_value::<Code>("node.unheard-of".into()).is_err());
         let mut texts: Vec<_> = Code::ALL.iter().map(|c| c.as_str()).collect();
         texts.sort_unstable();
         texts.dedup();

@@ -99,3 +99,72 @@ fn j4_a_run_s_detail_has_every_member_once() {
     let text = serde_json::to_string(&detail).unwrap();
     assert_eq!(crate::value::read(&text).unwrap(), wire);
 }
+
+/// Reads a body and writes what was read.
+type Door = fn(&Value) -> Result<Value, crate::value::JsonError>;
+
+#[test]
+fn j7_every_body_about_a_workflow_reads_whole_and_refuses_by_pointer() {
+    let doors: [(Value, Door); 6] = [
+        (
+            json!({"key": "k", "name": "n", "description": "d", "graph": {"nodes": []}}),
+            |body| CreateRequest::read(body).map(|read| json!(read)),
+        ),
+        (
+            json!({"workflowId": "w", "expectedRevision": 0, "graph": {}, "name": "n",
+                "description": "d"}),
+            |body| UpdateRequest::read(body).map(|read| json!(read)),
+        ),
+        (json!({"graph": {}, "input": null}), |body| {
+            ValidateRequest::read(body).map(|read| json!(read))
+        }),
+        (
+            json!({"workflowId": "w", "expectedRevision": 7, "note": "n"}),
+            |body| PublishRequest::read(body).map(|read| json!(read)),
+        ),
+        (json!({"workflowId": "w", "expectedRevision": 7}), |body| {
+            ChangeRequest::read(body).map(|read| json!(read))
+        }),
+        (json!({"runId": "r", "reason": "late"}), |body| {
+            CancelRequest::read(body).map(|read| json!(read))
+        }),
+    ];
+    let optional = ["description", "expectedRevision", "input", "note", "reason"];
+    for (body, read) in doors {
+        assert_eq!(read(&body).unwrap(), body);
+        for (name, value) in body.as_object().unwrap() {
+            let mut less = body.clone();
+            less.as_object_mut().unwrap().remove(name);
+            match read(&less) {
+                Ok(read) => assert_eq!(read, less, "what is absent stays absent"),
+                Err(error) => {
+                    assert!(!optional.contains(&name.as_str()), "{name}");
+                    assert_eq!(error.code, Code::JsonMissingMember);
+                    assert_eq!(error.pointer, "");
+                }
+            }
+            // A document and an input may be anything here; graph and schema judge them.
+            if !value.is_object() && !value.is_null() {
+                for wrong in [json!([]), json!(-1)] {
+                    let mut worse = body.clone();
+                    worse[name] = wrong;
+                    let error = read(&worse).unwrap_err();
+                    let at = (error.code, error.pointer);
+                    assert_eq!(at, (Code::JsonWrongType, format!("/{name}")));
+                }
+            }
+        }
+        let mut more = body;
+        more["tenantId"] = json!("t");
+        let error = read(&more).unwrap_err();
+        let at = (error.code, error.pointer.as_str());
+        assert_eq!(at, (Code::JsonUnknownMember, "/tenantId"));
+    }
+}
+
+#[test]
+fn a_whole_page_has_no_next_one() {
+    let page = json!(Page::whole(vec![1, 2]));
+    assert_eq!(page["items"], json!([1, 2]));
+    assert!(page.get("nextCursor").is_none_or(Value::is_null));
+}

@@ -63,6 +63,10 @@ fn g8_wrong_shapes_are_refused_with_the_pointer() {
             .extend(extra.as_object().unwrap().clone());
         json!({"nodes": [node]})
     };
+    let variable = |variable: Value| {
+        node(json!({"mappings": [{"targetPointer": "/a", "binding":
+            {"kind": "template", "template": "{{a}}", "variables": [variable]}}]}))
+    };
     for (document, code, pointer) in [
         (json!([]), Wrong, ""),
         (json!({"x": 1}), Unknown, "/x"),
@@ -102,6 +106,21 @@ fn g8_wrong_shapes_are_refused_with_the_pointer() {
             Unknown,
             "/nodes/0/mappings",
         ),
+        (
+            variable(json!({"name": "a"})),
+            Missing,
+            "/nodes/0/mappings/0/binding/variables/0",
+        ),
+        (
+            variable(json!({"name": "a", "platform": "run.id", "binding": {"kind": "path"}})),
+            Unknown,
+            "/nodes/0/mappings/0/binding/variables/0/platform",
+        ),
+        (
+            variable(json!({"name": "a", "binding": {"kind": "literal", "value": 1}})),
+            Wrong,
+            "/nodes/0/mappings/0/binding/variables/0/binding/kind",
+        ),
     ] {
         assert_eq!(
             refused(document.clone()),
@@ -140,4 +159,24 @@ fn g4_port_table() {
     assert_eq!(names(NodeType::Action), "input success failure");
     assert_eq!(names(NodeType::Merge), "items data");
     assert_eq!(names(NodeType::Output), "input");
+}
+
+#[test]
+fn g8_a_node_fresh_from_the_palette_is_a_draft_of_its_type() {
+    let mut graph = Graph::default();
+    assert_eq!(graph.to_value().unwrap()["schemaVersion"], 1);
+    for node_type in NodeType::ALL {
+        let node = Node::new(node_type.as_str(), node_type);
+        assert_eq!(node.kind.node_type(), node_type);
+        assert_eq!(node.title(), node_type.as_str());
+        graph.nodes.push(node);
+    }
+    let again = Graph::read(&graph.to_value().unwrap()).unwrap();
+    assert_eq!(again, graph);
+    // Of two with one id the first is meant.
+    let mut second = Node::new("gate", NodeType::Merge);
+    second.label = Some("again".to_owned());
+    graph.nodes.push(second);
+    assert_eq!(graph.node("gate").map(Node::title), Some("gate"));
+    assert_eq!(graph.node("none").map(Node::title), None);
 }

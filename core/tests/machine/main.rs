@@ -18,6 +18,7 @@ mod laws;
 mod life;
 mod live;
 mod order;
+mod outside;
 mod plans;
 mod reported;
 mod small;

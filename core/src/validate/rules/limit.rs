@@ -138,4 +138,14 @@ mod tests {
         graph["layout"]["in"] = json!({"x": 1, "y": 1});
         assert_eq!(found_within(&graph, &limits), ["graph.too-large graph"]);
     }
+
+    #[test]
+    fn j1_a_graph_built_by_hand_cannot_hold_what_reading_refuses() {
+        let mut graph = crate::graph::Graph::read(&sound()).unwrap();
+        let far = json!({"maximum": 9_007_199_254_740_992_u64});
+        graph.schemas.insert("far".into(), far);
+        let issues = crate::validate::check(&graph, None, &Limits::default());
+        let issues: Vec<_> = issues.iter().map(|issue| issue.code.as_str()).collect();
+        assert_eq!(issues, ["json.number-range"]);
+    }
 }
