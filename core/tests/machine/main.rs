@@ -12,6 +12,7 @@ mod cancel;
 mod clauses;
 mod codes;
 mod events;
+mod forged;
 mod formats;
 mod generated;
 mod laws;

@@ -26,7 +26,7 @@ use super::plans::{node, plan, policy};
 /// `from → event → to`.
 type Table = BTreeMap<&'static str, BTreeMap<&'static str, BTreeSet<&'static str>>>;
 
-fn cases() -> Vec<(Plan, Vec<Value>)> {
+pub(crate) fn cases() -> Vec<(Plan, Vec<Value>)> {
     let retried = policy(2, &["agent.timeout", "action.timeout"], "fail-run");
     let emits = policy(2, &["agent.timeout", "action.timeout"], "emit-failure");
     let failure = |code: &str| json!({"outcome": "failure", "code": code});
@@ -94,8 +94,9 @@ fn cases() -> Vec<(Plan, Vec<Value>)> {
     ]
 }
 
-/// Every state that the runs of a plan pass through, and every event that they hold.
-fn reached(plan: &Plan, all_fixtures: &[Value]) -> (Vec<Run>, Vec<Event>) {
+/// What the runs of a plan may tell: with every answer of its child, refused, claimed again,
+/// too late or cancelled at every commit.
+pub(crate) fn logs(plan: &Plan, all_fixtures: &[Value]) -> Vec<Vec<Event>> {
     let mut logs: Vec<Vec<Event>> = Vec::new();
     for fixtures in all_fixtures {
         let script: Script = Rc::new(script(fixtures));
@@ -139,8 +140,13 @@ fn reached(plan: &Plan, all_fixtures: &[Value]) -> (Vec<Run>, Vec<Event>) {
             }
         }
     }
+    logs
+}
+
+/// Every state that the runs of a plan pass through, and every event that they hold.
+fn reached(plan: &Plan, all_fixtures: &[Value]) -> (Vec<Run>, Vec<Event>) {
     let (mut states, mut events) = (BTreeMap::new(), BTreeMap::new());
-    for log in logs {
+    for log in logs(plan, all_fixtures) {
         let mut run = Run::new(plan, "t1".into(), "r1".into());
         for event in log {
             states
@@ -160,7 +166,7 @@ fn reached(plan: &Plan, all_fixtures: &[Value]) -> (Vec<Run>, Vec<Event>) {
 
 /// What of a run decides which event may follow: all but time, and of the count only what a
 /// retry names.
-fn shape(run: &Run) -> impl std::fmt::Debug {
+pub(crate) fn shape(run: &Run) -> impl std::fmt::Debug {
     let nodes: Vec<_> = run
         .nodes()
         .iter()

@@ -28,9 +28,12 @@ impl Run {
         let last = from.attempts.last();
         let chosen = from.outcome_port.as_deref();
         let absent = settled.evidence.state == State::Absent;
+        // Only a closed edge names the port that was chosen instead of its own (§2).
+        let unselected = settled.selected_port.is_none();
         let fits = match (settled.state, settled.reason) {
             (EdgeState::Emitted, None) => {
-                chosen == Some(&*source.port)
+                unselected
+                    && chosen == Some(&*source.port)
                     && last.and_then(|attempt| attempt.output.as_ref()) == Some(&settled.evidence)
             }
             (EdgeState::Closed, Some(SkipReason::OtherPort)) => {
@@ -40,11 +43,11 @@ impl Run {
                     && settled.selected_port.as_deref() == chosen
             }
             (EdgeState::Skipped, Some(SkipReason::SourceSkipped)) => {
-                absent && from.status() == NodeStatus::Skipped
+                unselected && absent && from.status() == NodeStatus::Skipped
             }
             (EdgeState::Skipped, Some(reason)) => {
                 self.require_end(reason)?;
-                absent && chosen.is_none() && from.status().is_final()
+                unselected && absent && chosen.is_none() && from.status().is_final()
             }
             _ => false,
         };
