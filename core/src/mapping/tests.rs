@@ -323,4 +323,7 @@ fn a6_a_short_template_cannot_build_a_text_beyond_the_limit() {
     let parts = vec![Part::Text("x".repeat(4_000)), Part::Text("y".repeat(4_000))];
     let error = render(&parts, &emitted(Value::Null)).unwrap_err();
     assert_eq!(error.code, Code::NodeOutputTooLarge);
+    // The limit itself still fits.
+    let most = [Part::Text("x".repeat(4_096))];
+    assert_eq!(render(&most, &emitted(Value::Null)).unwrap().len(), 4_096);
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use sluicegate_core::plan::Plan;
 use sluicegate_core::run::{
-    CancelAnswer, ChildOutcome, Command, Effect, NodeStatus, Refusal, RunStatus, effects,
+    CancelAnswer, ChildOutcome, Command, Effect, NodeStatus, Payload, Refusal, RunStatus, effects,
 };
 
 use super::live::{World, ended, failure, one_agent, success, user};
@@ -141,6 +141,14 @@ fn c2_a_late_result_is_kept_and_ignored() {
             "node.attempt.settled a cancelled",
         ]
     );
+    // Its output stays as evidence, and goes nowhere.
+    let late = world.log.iter().find_map(|event| match &event.payload {
+        Payload::LateIgnored(late) => late.output.clone(),
+        _ => None,
+    });
+    let id = late.unwrap().payload_id.unwrap();
+    assert_eq!(id.as_str(), "a/1/success");
+    assert_eq!(*world.payloads[&id], json!("too late"));
     assert!(told.contains(&"edge.settled e2 skipped".to_owned()));
     assert_eq!(world.run().status(), RunStatus::Cancelled);
 }

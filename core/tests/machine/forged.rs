@@ -7,6 +7,7 @@ use serde_json::Value;
 use sluicegate_core::code::Code;
 use sluicegate_core::plan::Plan;
 use sluicegate_core::run::{Event, Run};
+use sluicegate_core::value;
 
 use super::transitions::{cases, logs, shape};
 
@@ -53,6 +54,9 @@ fn forgeries(event: &Value, pool: &Pool) -> Vec<(String, Value)> {
                 }
                 for value in values.values().filter(|value| *value != known) {
                     with("~", Some(value));
+                }
+                if known.is_object() {
+                    with("~", Some(&Value::Object(value::Map::new())));
                 }
             }
             None => {
@@ -133,9 +137,8 @@ fn a9_apply_takes_no_event_that_what_stands_before_it_contradicts() {
 
 /// What only the event itself knows, in some state at least: what there is of a child, of costs and
 /// times, and which of several things that could happen did.
-const FREE: [&str; 23] = [
-    "edge.settled closed: ~evidence",
-    "edge.settled skipped: ~evidence ~reason",
+const FREE: [&str; 21] = [
+    "edge.settled skipped: ~reason",
     "node.attempt.settled cancelled: +childTerminal +classification +cost +message +usage \
      -childTerminal -code -cost -usage ~childTerminal ~code",
     "node.attempt.settled failed: +cost -childTerminal -cost -message -usage \
@@ -162,5 +165,4 @@ const FREE: [&str; 23] = [
      -workflowRevision ~workflowRevision",
     "run.recovered: ~fence ~leaseExpiresAt ~prior",
     "run.refused: +nodeId -nodeId ~message",
-    "run.succeeded: ~outputs",
 ];

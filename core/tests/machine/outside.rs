@@ -1,14 +1,15 @@
 //! What comes to the machine from outside its events: fixtures that fit no node (wire-format.md
-//! X1, X2, X5) and the platform's own words (M4, run-machine.md V2).
+//! X1, X2, X5) and the platform's own words (M4, run-machine.md V2), inputs at their limit (J4) and secrets (S5).
 
 use serde_json::{Value, json};
 use sluicegate_core::code::Code;
 use sluicegate_core::plan::Plan;
+use sluicegate_core::run::{NodeStatus, RunStatus, Start, needs};
 use sluicegate_core::simulate::{Fixtures, Refused};
 
 use super::live::{World, success};
 use super::order::{run, try_run};
-use super::plans::{node, plan};
+use super::plans::{node, plan, plan_with};
 
 /// An agent that is told every platform variable, before an output.
 fn told_everything() -> Plan {
@@ -190,4 +191,69 @@ fn x1_j4_a_fixture_s_shape_is_refused_by_pointer() {
     }
     let longest = json!({"nodes": {"a": {"simulatedDurationMs": day}}});
     assert!(Fixtures::read(&longest).is_ok());
+}
+
+#[test]
+fn j4_an_input_of_exactly_the_limit_is_taken_and_one_byte_more_is_not() {
+    let plan = plan(
+        &[
+            node("in", "input", json!({})),
+            node("o", "output", json!({})),
+        ],
+        &["e1: in.data > o.input"],
+    );
+    let bytes = |count: usize| json!("x".repeat(count - 2));
+    let done = run(&plan, bytes(65_536), json!({}));
+    assert_eq!(done.run.status(), RunStatus::Succeeded);
+    match try_run(&plan, bytes(65_537), json!({})) {
+        Err(Refused::Input { code, .. }) => assert_eq!(code, Code::WorkflowLimitExceeded),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn s5_what_a_decision_has_to_scrub_is_needed_though_no_node_reads_it_any_more() {
+    let secret = json!({"login": {"type": "object",
+        "properties": {"word": {"type": "string", "writeOnly": true}}}});
+    let plan = plan_with(
+        &[
+            node("in", "input", json!({"ports": {"data": "login"}})),
+            node(
+                "a",
+                "agent",
+                json!({"mappings": [{"target": "", "binding": {"kind": "path", "nodeId": "in",
+                    "port": "data", "pointer": "/word"}}]}),
+            ),
+            node("b", "agent", json!({})),
+            node("o", "output", json!({})),
+        ],
+        &[
+            "e1: in.data > a.input",
+            "e2: a.success > b.input",
+            "e3: b.success > o.input",
+        ],
+        secret,
+    );
+    // The second agent was never told, and says it all the same.
+    let script = |start: &Start| match start.node_id.as_str() {
+        "a" => success(json!("fine")),
+        _ => success(json!("the word is sesame-open")),
+    };
+    let mut world = World::new(&plan, Box::new(script));
+    world.queue(json!({"word": "sesame-open"}));
+    world.claim();
+    while world.run().state(plan.find_node("a").unwrap()).status() != NodeStatus::Succeeded {
+        assert!(world.step());
+    }
+    let wanted = needs(&plan, &world.run());
+    assert!(wanted.iter().any(|id| id.as_str() == "input"), "{wanted:?}");
+    let mut shown = String::new();
+    while !world.run().status().is_terminal() {
+        world.step();
+    }
+    for event in &world.log {
+        shown.push_str(&serde_json::to_string(event).unwrap());
+    }
+    shown.push_str(&world.payloads["result"].to_string());
+    assert!(!shown.contains("sesame-open"), "{shown}");
 }

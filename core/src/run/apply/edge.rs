@@ -1,7 +1,7 @@
 //! Folding the final word about an edge (run-machine.md K1, K3, K4).
 
 use super::{Illegal, find, require};
-use crate::evidence::State;
+use crate::evidence;
 use crate::plan::Plan;
 use crate::run::event::{EdgeSettled, EdgeState, SkipReason};
 use crate::run::state::{EdgeFact, Moment, NodeStatus, Run, RunStatus};
@@ -24,10 +24,12 @@ impl Run {
                 && edge.target == settled.target,
             || "the edge has other ends".to_owned(),
         )?;
-        let from = self.state(find(plan, &source.node_id)?);
+        let source_index = find(plan, &source.node_id)?;
+        let from = self.state(source_index);
         let last = from.attempts.last();
         let chosen = from.outcome_port.as_deref();
-        let absent = settled.evidence.state == State::Absent;
+        let (schema_id, _) = plan.port_schema(source_index, &source.port);
+        let absent = settled.evidence == evidence::absent(schema_id);
         // Only a closed edge names the port that was chosen instead of its own (§2).
         let unselected = settled.selected_port.is_none();
         let fits = match (settled.state, settled.reason) {

@@ -1,6 +1,8 @@
 //! Folding what ends a run and what follows the end (run-machine.md K3, O5; seed A "Legal
 //! transitions", "Retention").
 
+use std::collections::BTreeMap;
+
 use super::{Illegal, require};
 use crate::node_type::NodeType;
 use crate::plan::Plan;
@@ -31,16 +33,18 @@ impl Run {
     ) -> Result<(), Illegal> {
         self.require_running()?;
         self.require_complete(&succeeded.ended)?;
-        let reached = plan.node_indices().filter(|index| {
-            plan.node(*index).task.node_type() == NodeType::Output
-                && self.state(*index).status() == NodeStatus::Succeeded
+        // R1: what every output node that settled took in.
+        let reached = plan.node_indices().filter_map(|index| {
+            let (node, state) = (plan.node(index), self.state(index));
+            let settled = node.task.node_type() == NodeType::Output
+                && state.status() == NodeStatus::Succeeded;
+            let last = state.attempts.last().filter(|_| settled)?;
+            Some((node.id.clone(), last.input.clone()))
         });
-        let mut reached: Vec<_> = reached.map(|index| &plan.node(index).id).collect();
-        reached.sort_unstable();
-        require(
-            !reached.is_empty() && succeeded.outputs.keys().eq(reached),
-            || "the outputs are not the settled output nodes".to_owned(),
-        )?;
+        let reached: BTreeMap<_, _> = reached.collect();
+        require(!reached.is_empty() && succeeded.outputs == reached, || {
+            "the outputs are not those of the settled output nodes".to_owned()
+        })?;
         self.finish(RunStatus::Succeeded, at, None);
         if let Some(end) = &mut self.end {
             end.outputs.clone_from(&succeeded.outputs);
@@ -74,7 +78,7 @@ impl Run {
         self.status = status;
         self.end = Some(End {
             at,
-            outputs: std::collections::BTreeMap::new(),
+            outputs: BTreeMap::new(),
             failure,
         });
     }

@@ -240,6 +240,11 @@ mod tests {
         let edge = crate::validate::cases::edge("e4", "in.data", "behind.items");
         push(&mut edges, "edges", edge);
         assert_eq!(found(&edges), ["port.arity node lost /ports/items"]);
+        // Without an input nothing could be reached, and that is one fault and not many.
+        let nodes = json!([merge("m"), output("o", "std.any")]);
+        let rootless = graph(nodes, &[("e1", "m.data", "o.input")], json!({}));
+        let issues = ["graph.input-count graph", "port.arity node m /ports/items"];
+        assert_eq!(found(&rootless), issues);
     }
 
     #[test]
