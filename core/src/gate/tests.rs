@@ -191,7 +191,13 @@ fn l6_types_of_a_schema() {
             json!(true),
             "a boolean or a number or a string or an array or an object or null",
         ),
+        (json!({"type": "null"}), "null"),
+        (json!({"type": "boolean"}), "a boolean"),
+        (json!({"type": "number"}), "a number"),
         (json!({"type": "integer"}), "a number"),
+        (json!({"type": "string"}), "a string"),
+        (json!({"type": "array"}), "an array"),
+        (json!({"type": "object"}), "an object"),
         (json!({"type": ["string", "null"]}), "a string or null"),
         (json!({"const": {"a": 1}}), "an object"),
         (json!({"enum": [1, "a"]}), "a number or a string"),
@@ -215,6 +221,8 @@ fn l6_types_of_a_schema() {
     }
 }
 
+// That `Expr::parse` asks for faults although an expression came out is for whoever adds a fault
+// that leaves one: today each leaves none, so no test can tell the guard from `true`.
 #[test]
 fn l6_reads_are_judged_by_the_inputs_schema() {
     let input = Schema::accept(&json!({
