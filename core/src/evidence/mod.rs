@@ -42,6 +42,13 @@ pub struct Evidence {
     pub reason: Option<Reason>,
 }
 
+impl Evidence {
+    /// What retention leaves of it: all that is known of the value, and nothing to show.
+    pub fn expire(&mut self) {
+        (self.state, self.reason) = (State::Expired, Some(Reason::Retention));
+    }
+}
+
 /// The five states. State and reason together lose nothing: a preview that was cut is
 /// `truncated` whatever else happened to it, and its reason says whether secrets were
 /// replaced too (`secret`) or not (`size-limit`); `redacted` is a whole preview with secrets

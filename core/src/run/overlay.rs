@@ -4,9 +4,10 @@
 use serde::Serialize;
 
 use super::Corrupt;
-use super::event::{Event, RunCancelRequested};
+use super::event::{Event, PayloadKind, RunCancelRequested};
 use super::projection::{AttemptRow, EdgeRow, NodeRow, RunRow, all_nodes, edge_row, run_row};
 use super::state::Run;
+use crate::evidence::Evidence;
 use crate::ids::{RunId, TenantId};
 use crate::plan::Plan;
 use crate::time::Millis;
@@ -67,8 +68,34 @@ pub fn overlay(plan: &Plan, run: &Run) -> Overlay {
         virtual_offset_ms: run.clock().virtual_offset_ms,
         cancellation: run.cancellation().cloned(),
         nodes: all_nodes(plan, run)
-            .map(|(node, attempts)| NodeOverlay { node, attempts })
+            .map(|(node, mut attempts)| {
+                for attempt in &mut attempts {
+                    let output = attempt.output.iter_mut();
+                    output
+                        .chain([&mut attempt.input])
+                        .for_each(|evidence| as_it_stands(run, evidence));
+                }
+                NodeOverlay { node, attempts }
+            })
             .collect(),
-        edges: run.edges().iter().flatten().map(edge_row).collect(),
+        edges: run
+            .edges()
+            .iter()
+            .flatten()
+            .map(|fact| {
+                let mut row = edge_row(fact);
+                as_it_stands(run, &mut row.settled.evidence);
+                row
+            })
+            .collect(),
+    }
+}
+
+/// Rows keep what the events said when they were written; a picture shows what retention has left
+/// of it (run-machine.md §2: only `evidence` projects `expired`).
+fn as_it_stands(run: &Run, evidence: &mut Evidence) {
+    let id = evidence.payload_id.as_ref();
+    if id.is_some_and(|id| run.is_retired(id, PayloadKind::Evidence)) {
+        evidence.expire();
     }
 }

@@ -1,11 +1,11 @@
 //! The folded run: everything that its events say, and no values (run-machine.md §1).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::event::{
-    AttemptStatus, CancelAnswer, ChildKind, Classification, Cost, EdgeSettled, Mode, Queued,
-    RetryScheduled, RunCancelRequested, Usage,
+    AttemptStatus, CancelAnswer, ChildKind, Classification, Cost, EdgeSettled, Mode, PayloadKind,
+    Queued, RetryScheduled, RunCancelRequested, Usage,
 };
 use crate::evidence::Evidence;
 use crate::ids::{ChildId, Hash, NodeId, PayloadId, RunId, SchemaId, TenantId};
@@ -86,7 +86,7 @@ pub struct Run {
     pub(super) cancellation: Option<Arc<RunCancelRequested>>,
     pub(super) rollup: super::rollup::Rollup,
     pub(super) end: Option<End>,
-    pub(super) retired: std::collections::BTreeSet<(PayloadId, super::event::PayloadKind)>,
+    pub(super) retired: BTreeSet<(PayloadId, PayloadKind)>,
 }
 
 /// When something happened: both clocks as the event gave them.
@@ -323,7 +323,7 @@ impl Run {
             cancellation: None,
             rollup: super::rollup::Rollup::default(),
             end: None,
-            retired: std::collections::BTreeSet::new(),
+            retired: BTreeSet::new(),
         }
     }
 
@@ -409,6 +409,12 @@ impl Run {
     #[must_use]
     pub fn payloads(&self) -> &BTreeMap<PayloadId, PayloadFact> {
         &self.payloads
+    }
+
+    /// Whether retention has removed this form of a payload.
+    #[must_use]
+    pub fn is_retired(&self, id: &PayloadId, kind: PayloadKind) -> bool {
+        self.retired.contains(&(id.clone(), kind))
     }
 
     /// The rollups as they stand.

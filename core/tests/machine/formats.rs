@@ -202,6 +202,55 @@ fn h2_the_stored_chain_is_valid_with_the_stored_events() {
     }
 }
 
+/// Every object inside a value that is evidence of a payload.
+fn evidence_in<'v>(value: &'v Value, found: &mut Vec<&'v Value>) {
+    match value {
+        Value::Object(members) if members.contains_key("payloadId") => found.push(value),
+        Value::Object(members) => members.values().for_each(|one| evidence_in(one, found)),
+        Value::Array(items) => items.iter().for_each(|one| evidence_in(one, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn d1_retention_expires_what_may_be_shown_and_nothing_else() {
+    let (plan, events) = (plan(), events("paid"));
+    let picture = |events: &[Value]| {
+        let run = fold_events(&plan, events).unwrap();
+        value::to_value(&overlay(&plan, &run)).unwrap()
+    };
+    let (last, kept) = events.split_last().unwrap();
+    assert_eq!(last["type"], "payload.retention.applied");
+    let before = picture(kept);
+    let mut was = Vec::new();
+    evidence_in(&before, &mut was);
+    let all: BTreeSet<_> = was
+        .iter()
+        .map(|one| one["payloadId"].as_str().unwrap())
+        .collect();
+    for gone in [BTreeSet::from(["input"]), all] {
+        let retired = gone
+            .iter()
+            .map(|id| json!({"payloadId": id, "kind": "evidence"}));
+        // What only execution needed was never shown.
+        let execution = json!({"payloadId": "pay/1/success", "kind": "execution"});
+        let mut events = events.clone();
+        events[kept.len()]["payload"]["payloads"] = retired.chain([execution]).collect();
+        let after = picture(&events);
+        let mut is = Vec::new();
+        evidence_in(&after, &mut is);
+        assert_eq!(was.len(), is.len());
+        for (was, is) in was.iter().zip(&is) {
+            let mut expected = (*was).clone();
+            if gone.contains(was["payloadId"].as_str().unwrap()) {
+                expected["state"] = json!("expired");
+                expected["reason"] = json!("retention");
+            }
+            assert_eq!(**is, expected);
+        }
+    }
+}
+
 /// Events as a server stores them.
 fn full_events(name: &str, events: &[Value]) -> Vec<Value> {
     let full = |event: &Value| {
