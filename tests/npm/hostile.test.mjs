@@ -46,7 +46,8 @@ const hostile = () => [
 	{ get nodes() { core.check({}); return []; }, get a() { return core.parseText('[1]'); } },
 ];
 
-/** What is large. It takes its time, so only the first place of each function gets it. */
+/** What is large. All functions read values alike, and it takes its time: these get it, in their first place. */
+const PATIENT = ['parseText', 'readPointer', 'evaluateGate', 'check'];
 const huge = () => [
 	'x'.repeat(10_000_000), '['.repeat(10_000_000), `"${'é'.repeat(5_000_000)}"`, '{{'.repeat(1_000_000), '{"a":'.repeat(100_000),
 	['x'.repeat(10_000_000)], { ['k'.repeat(10_000_000)]: 1 },
@@ -106,7 +107,7 @@ for (const [name, makers] of Object.entries(places)) {
 	test(`§11 ${name} never traps`, () => {
 		assert.equal(judge(name, []), undefined, 'without arguments');
 		for (const [place, make] of makers.entries()) {
-			const values = place === 0 ? [...hostile(), ...huge()] : hostile();
+			const values = place === 0 && PATIENT.includes(name) ? [...hostile(), ...huge()] : hostile();
 			for (const [index, value] of values.entries()) {
 				let given;
 				try {
@@ -128,8 +129,8 @@ test('§11 every function is tried', () => {
 
 test('§11 refusing does not use up the module', () => {
 	// What a refusal left on the stack or the heap would be gone many times over.
-	for (let turn = 0; turn < 20_000; turn += 1) judge('readPointer', [[revoked({})], '']);
-	for (let turn = 0; turn < 20_000; turn += 1) judge('readPointer', [refusing({ ownKeys: no }), '']);
+	for (let turn = 0; turn < 5_000; turn += 1) judge('readPointer', [[revoked({})], '']);
+	for (let turn = 0; turn < 5_000; turn += 1) judge('readPointer', [refusing({ ownKeys: no }), '']);
 	for (let turn = 0; turn < 2_000; turn += 1) judge('check', [{ get nodes() { throw new Error('no'); } }]);
 	works();
 });

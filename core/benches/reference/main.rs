@@ -150,7 +150,12 @@ fn check_and_compile() -> Result<Duration, String> {
         Ok((issues.map_err(|e| e.detail)?, plan.map_err(|e| e.detail)?))
     };
     both()?;
-    Ok(time(&mut || both()))
+    let begun = worked();
+    let mut times = Vec::new();
+    while times.len() < 11 || worked() - begun < Duration::from_secs(1) {
+        times.push(time(&mut || both()));
+    }
+    Ok(median(&mut times))
 }
 
 /// What must hold.
