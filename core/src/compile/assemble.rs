@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::gate::Expr;
+use crate::gate::{Expr, Gate};
 use crate::graph::{self, Kind};
 use crate::ids::SchemaId;
 use crate::limits::Limits;
@@ -78,7 +78,7 @@ fn task(survey: &Survey<'_>, node: &graph::Node) -> Option<Task> {
             let input = survey.port_schema(node, "input")?;
             let expr = gate.logic.as_ref()?.expr.as_ref()?;
             Task::Gate {
-                expr: Expr::parse(expr, Some(input)).ok()?,
+                expr: Gate::from(Expr::parse(expr, Some(input)).ok()?),
             }
         }
         Kind::Validator(validator) => Task::Validator {

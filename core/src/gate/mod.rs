@@ -1,11 +1,15 @@
 //! The gate language, version 1 (wire-format.md §5, L1–L6).
 //!
 //! [`Expr::parse`] reads the wire form and judges what can be judged without a value;
-//! [`Expr::evaluate`] decides one input. Evaluation allocates only to report an error.
+//! [`Expr::evaluate`] decides one input, [`Gate`] many. Evaluation allocates only to report an
+//! error.
 
+mod compiled;
 mod evaluate;
 mod parse;
 mod types;
+
+pub use compiled::Gate;
 
 use crate::{
     code::Code,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Cancellation;
-use crate::gate::Expr;
+use crate::gate::Gate;
 use crate::ids::{ActionId, AgentId, EdgeId, Hash, NodeId, Permission, SchemaId};
 use crate::mapping::Mapping;
 use crate::time::Millis;
@@ -63,7 +63,7 @@ pub enum Task {
     /// Evaluates.
     Gate {
         /// The parsed logic.
-        expr: Expr,
+        expr: Gate,
     },
     /// Validates.
     Validator {

@@ -1,0 +1,596 @@
+//! A gate made ready for many inputs (L2–L5).
+//!
+//! All of a gate's pointers are read in one walk over the input, which visits each member of a
+//! small object once however many pointers lead through it; then the operators work on what was
+//! found. Whatever this form has no answer for, every error included, [`Expr::evaluate`] decides.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Expr, GateError};
+use crate::limits::Limits;
+use crate::value::{Pointer, Value, index};
+
+/// A gate with more pointers is evaluated as it is written.
+const SLOTS: usize = 16;
+/// An object with more members is asked for each name instead of walked.
+const FEW: usize = 32;
+
+/// An expression with its compiled form. Equal, stored and shown as the expression alone.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(from = "Expr")]
+pub struct Gate {
+    expr: Expr,
+    compiled: Option<Compiled>,
+}
+
+impl Gate {
+    /// The expression as it is written.
+    #[must_use]
+    pub fn expr(&self) -> &Expr {
+        &self.expr
+    }
+
+    /// As [`Expr::evaluate`], faster.
+    ///
+    /// # Errors
+    /// As [`Expr::evaluate`].
+    pub fn evaluate(&self, input: &Value) -> Result<bool, GateError> {
+        let truth = self.compiled.as_ref().and_then(|compiled| {
+            let mut found = [None; SLOTS];
+            compiled.reads.find(input, &mut found);
+            compiled.root.truth(&found)
+        });
+        truth.map_or_else(|| self.expr.evaluate(input), Ok)
+    }
+}
+
+impl From<Expr> for Gate {
+    fn from(expr: Expr) -> Self {
+        let mut reads = Reads::default();
+        let mut count = 0;
+        let root = Step::of(&expr, &mut |pointer| reads.slot(pointer, &mut count));
+        let compiled = root.map(|root| Compiled { root, reads });
+        Self { expr, compiled }
+    }
+}
+
+impl PartialEq for Gate {
+    fn eq(&self, other: &Self) -> bool {
+        self.expr == other.expr
+    }
+}
+
+impl Serialize for Gate {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.expr.serialize(serializer)
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Compiled {
+    root: Step,
+    reads: Reads,
+}
+
+/// What stands at each pointer, by slot.
+type Found<'v> = [Option<&'v Value>; SLOTS];
+
+/// The place of a pointer's value in [`Found`]; below [`SLOTS`].
+type Slot = usize;
+
+/// The pointers of a gate as a tree of their tokens.
+#[derive(Debug, Clone, Default)]
+struct Reads {
+    /// The pointer that ends here.
+    here: Option<Slot>,
+    /// In order of their tokens' bytes, as an object holds its names.
+    members: Vec<Member>,
+    /// Bit n (modulo 64): some token here is n bytes long. Most names are passed over by it.
+    lengths: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Member {
+    token: Text,
+    /// What the token means to an array.
+    index: Option<usize>,
+    next: Reads,
+}
+
+impl Reads {
+    /// The slot of a pointer, the same one each time. `None`: there are too many, or it is
+    /// longer than a value is deep.
+    fn slot(&mut self, pointer: &Pointer, count: &mut usize) -> Option<Slot> {
+        if pointer.tokens().len() > Limits::JSON_DEPTH {
+            return None;
+        }
+        let mut at = self;
+        for token in pointer.tokens() {
+            at.lengths |= length_bit(token);
+            let known = at.members.binary_search_by(|m| m.token.text.cmp(token));
+            let position = known.unwrap_or_else(|position| {
+                let member = Member {
+                    token: Text::new(token),
+                    index: index(token),
+                    next: Self::default(),
+                };
+                at.members.insert(position, member);
+                position
+            });
+            at = &mut at.members.get_mut(position)?.next;
+        }
+        if at.here.is_none() && *count < SLOTS {
+            at.here = Some(*count);
+            *count += 1;
+        }
+        at.here
+    }
+
+    /// Notes the values that stand at the pointers through this place.
+    fn find<'v>(&self, value: &'v Value, found: &mut Found<'v>) {
+        let (mut at, mut value) = (self, value);
+        // Most pointers go on alone after their first token or two.
+        loop {
+            at.note(value, found);
+            let [only] = at.members.as_slice() else { break };
+            let Some(next) = only.of(value) else { return };
+            (at, value) = (&only.next, next);
+        }
+        match value {
+            // Both sides are in order of their bytes: what is behind a name that was met is
+            // behind it for good.
+            Value::Object(object) if object.len() <= FEW => {
+                let mut ahead = at.members.iter();
+                for (name, value) in object {
+                    if at.lengths & length_bit(name) == 0 {
+                        continue;
+                    }
+                    let ends = Text::ends(name.as_bytes());
+                    let mut rest = ahead.clone();
+                    let Some(Member { next, .. }) = rest.find(|m| m.token.is(name, ends)) else {
+                        continue;
+                    };
+                    if next.members.is_empty() {
+                        next.note(value, found);
+                    } else {
+                        next.find(value, found);
+                    }
+                    if rest.len() == 0 {
+                        break;
+                    }
+                    ahead = rest;
+                }
+            }
+            value => {
+                for member in &at.members {
+                    if let Some(value) = member.of(value) {
+                        member.next.find(value, found);
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn note<'v>(&self, value: &'v Value, found: &mut Found<'v>) {
+        if let Some(slot) = self.here.and_then(|slot| found.get_mut(slot)) {
+            *slot = Some(value);
+        }
+    }
+}
+
+impl Member {
+    /// What stands at the token in a value.
+    #[inline]
+    fn of<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+        match value {
+            Value::Object(object) if object.len() <= FEW / 4 => {
+                let is = |name: &str| {
+                    name.len() == self.token.text.len()
+                        && self.token.is(name, Text::ends(name.as_bytes()))
+                };
+                let mut members = object.iter();
+                members.find_map(|(name, value)| is(name).then_some(value))
+            }
+            Value::Object(object) => object.get(&self.token.text),
+            Value::Array(items) => items.get(self.index?),
+            _ => None,
+        }
+    }
+}
+
+fn length_bit(name: &str) -> u64 {
+    1 << (name.len() % 64)
+}
+
+/// A text to compare with many. Its two ends are all of it up to 16 bytes, as names and the
+/// words of enumerations are, and tell most longer ones apart.
+#[derive(Debug, Clone)]
+struct Text {
+    text: String,
+    ends: Ends,
+}
+
+impl Text {
+    fn new(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            ends: Self::ends(text.as_bytes()),
+        }
+    }
+
+    /// Whether this is the text `other`, whose ends are given.
+    #[inline]
+    fn is(&self, other: &str, ends: Ends) -> bool {
+        self.text.len() == other.len()
+            && self.ends == ends
+            && (other.len() <= 16 || self.text == other)
+    }
+
+    /// The first and the last eight bytes, or four; of less than four, all.
+    #[inline]
+    fn ends(bytes: &[u8]) -> Ends {
+        if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+            (u64::from_le_bytes(*first), u64::from_le_bytes(*last))
+        } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+            let of = |four: &[u8; 4]| u64::from(u32::from_le_bytes(*four));
+            (of(first), of(last))
+        } else if let (Some(first), Some(middle), Some(last)) =
+            (bytes.first(), bytes.get(bytes.len() / 2), bytes.last())
+        {
+            (
+                u64::from(*first) << 8 | u64::from(*middle),
+                u64::from(*last),
+            )
+        } else {
+            (0, 0)
+        }
+    }
+}
+
+/// The two ends of a text, by [`Text::ends`].
+type Ends = (u64, u64);
+
+/// An expression over slots. Where it gives `None`, the expression itself is asked.
+#[derive(Debug, Clone)]
+enum Step {
+    Test(Test),
+    And(Vec<Step>),
+    Or(Vec<Step>),
+    Not(Box<Step>),
+}
+
+/// A step without steps inside.
+#[derive(Debug, Clone)]
+enum Test {
+    Literal(bool),
+    Read(Slot),
+    Exists(Slot),
+    /// `eq` where `holds`, `ne` where not.
+    Equal {
+        left: Operand,
+        right: Operand,
+        holds: bool,
+    },
+    Ordered {
+        left: Quantity,
+        right: Quantity,
+        order: Order,
+    },
+    /// Whether what was read is one of some texts: `eq` and `in` of business rules.
+    OneOf {
+        read: Slot,
+        texts: Vec<Text>,
+    },
+    In {
+        element: Operand,
+        list: Operand,
+    },
+}
+
+#[derive(Debug, Clone)]
+enum Operand {
+    Literal(Value),
+    Read(Slot),
+}
+
+#[derive(Debug, Clone)]
+enum Quantity {
+    Literal(f64),
+    Read(Slot),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Order {
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+impl Step {
+    /// `None` for what the compiled form leaves to the expression: an operator on the result of
+    /// another, which is rare, and operands that can only fail.
+    fn of(expr: &Expr, slot: &mut dyn FnMut(&Pointer) -> Option<Slot>) -> Option<Self> {
+        let mut all = |operands: &[Expr]| -> Option<Vec<Self>> {
+            operands.iter().map(|one| Self::of(one, slot)).collect()
+        };
+        Some(match expr {
+            Expr::And(operands) => Self::And(all(operands)?),
+            Expr::Or(operands) => Self::Or(all(operands)?),
+            Expr::Not(operand) => Self::Not(Box::new(Self::of(operand, slot)?)),
+            test => Self::Test(Test::of(test, slot)?),
+        })
+    }
+
+    #[inline]
+    fn truth(&self, found: &Found<'_>) -> Option<bool> {
+        match self {
+            Self::Test(test) => test.truth(found),
+            steps => steps.combined(found),
+        }
+    }
+
+    fn combined(&self, found: &Found<'_>) -> Option<bool> {
+        match self {
+            Self::Test(test) => test.truth(found),
+            Self::And(steps) => {
+                for step in steps {
+                    if !step.truth(found)? {
+                        return Some(false);
+                    }
+                }
+                Some(true)
+            }
+            Self::Or(steps) => {
+                for step in steps {
+                    if step.truth(found)? {
+                        return Some(true);
+                    }
+                }
+                Some(false)
+            }
+            Self::Not(step) => Some(!step.truth(found)?),
+        }
+    }
+}
+
+impl Test {
+    fn of(expr: &Expr, slot: &mut dyn FnMut(&Pointer) -> Option<Slot>) -> Option<Self> {
+        Some(match expr {
+            Expr::Literal(value) => Self::Literal(value.as_bool()?),
+            Expr::Read(pointer) => Self::Read(slot(pointer)?),
+            Expr::Exists(pointer) => Self::Exists(slot(pointer)?),
+            Expr::Eq(both) | Expr::Ne(both) => {
+                let holds = matches!(expr, Expr::Eq(_));
+                match (Operand::of(&both.0, slot)?, Operand::of(&both.1, slot)?) {
+                    (Operand::Read(read), Operand::Literal(Value::String(text))) if holds => {
+                        let texts = vec![Text::new(&text)];
+                        Self::OneOf { read, texts }
+                    }
+                    (left, right) => Self::Equal { left, right, holds },
+                }
+            }
+            Expr::Lt(both) => Self::ordered(both, Order::Lt, slot)?,
+            Expr::Le(both) => Self::ordered(both, Order::Le, slot)?,
+            Expr::Gt(both) => Self::ordered(both, Order::Gt, slot)?,
+            Expr::Ge(both) => Self::ordered(both, Order::Ge, slot)?,
+            Expr::In(both) => match (Operand::of(&both.0, slot)?, Operand::of(&both.1, slot)?) {
+                (Operand::Read(read), Operand::Literal(Value::Array(all)))
+                    if all.iter().all(Value::is_string) =>
+                {
+                    let texts = all.iter().filter_map(Value::as_str).map(Text::new);
+                    let texts = texts.collect();
+                    Self::OneOf { read, texts }
+                }
+                (element, list) => Self::In { element, list },
+            },
+            Expr::And(_) | Expr::Or(_) | Expr::Not(_) => return None,
+        })
+    }
+
+    fn ordered(
+        (left, right): &(Expr, Expr),
+        order: Order,
+        slot: &mut dyn FnMut(&Pointer) -> Option<Slot>,
+    ) -> Option<Self> {
+        let mut quantity = |expr: &Expr| match Operand::of(expr, slot)? {
+            Operand::Literal(value) => value.as_f64().map(Quantity::Literal),
+            Operand::Read(slot) => Some(Quantity::Read(slot)),
+        };
+        Some(Self::Ordered {
+            left: quantity(left)?,
+            right: quantity(right)?,
+            order,
+        })
+    }
+
+    #[inline(always)]
+    fn truth(&self, found: &Found<'_>) -> Option<bool> {
+        Some(match self {
+            Self::Literal(truth) => *truth,
+            Self::Read(slot) => read(found, *slot)?.as_bool()?,
+            Self::Exists(slot) => read(found, *slot).is_some(),
+            Self::Equal { left, right, holds } => {
+                (left.value(found)? == right.value(found)?) == *holds
+            }
+            Self::Ordered { left, right, order } => {
+                let (left, right) = (left.number(found)?, right.number(found)?);
+                match order {
+                    Order::Lt => left < right,
+                    Order::Le => left <= right,
+                    Order::Gt => left > right,
+                    Order::Ge => left >= right,
+                }
+            }
+            Self::OneOf { read: slot, texts } => match read(found, *slot)? {
+                Value::String(text) => {
+                    let ends = Text::ends(text.as_bytes());
+                    texts.iter().any(|one| one.is(text, ends))
+                }
+                _ => false,
+            },
+            Self::In { element, list } => {
+                let element = element.value(found)?;
+                list.value(found)?.as_array()?.contains(element)
+            }
+        })
+    }
+}
+
+impl Operand {
+    fn of(expr: &Expr, slot: &mut dyn FnMut(&Pointer) -> Option<Slot>) -> Option<Self> {
+        match expr {
+            Expr::Literal(value) => Some(Self::Literal(value.clone())),
+            Expr::Read(pointer) => slot(pointer).map(Self::Read),
+            _ => None,
+        }
+    }
+
+    fn value<'v>(&'v self, found: &Found<'v>) -> Option<&'v Value> {
+        match self {
+            Self::Literal(value) => Some(value),
+            Self::Read(slot) => read(found, *slot),
+        }
+    }
+}
+
+impl Quantity {
+    fn number(&self, found: &Found<'_>) -> Option<f64> {
+        match self {
+            Self::Literal(number) => Some(*number),
+            Self::Read(slot) => read(found, *slot)?.as_f64(),
+        }
+    }
+}
+
+fn read<'v>(found: &Found<'v>, slot: Slot) -> Option<&'v Value> {
+    found.get(slot).copied().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Short pointers that often lead somewhere in [`input`], and often to the same place.
+    fn pointer() -> impl Strategy<Value = String> {
+        prop::collection::vec(
+            prop::sample::select(vec!["a", "bb", "b~1", "0", "1", "-", ""]),
+            0..4,
+        )
+        .prop_map(|tokens| tokens.iter().map(|token| format!("/{token}")).collect())
+    }
+
+    fn scalar() -> impl Strategy<Value = Value> {
+        prop::sample::select(vec![
+            json!(null),
+            json!(true),
+            json!(false),
+            json!(0),
+            json!(1),
+            json!(-1.5),
+            json!("a"),
+            json!("bb"),
+            json!([1, "a", true]),
+            json!({}),
+        ])
+    }
+
+    fn input() -> impl Strategy<Value = Value> {
+        scalar().prop_recursive(3, 40, 6, |inner| {
+            let name = prop::sample::select(vec!["a", "bb", "b/", "0", "", "cc", "d"]);
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
+                prop::collection::btree_map(name, inner, 0..6).prop_map(|members| json!(members)),
+            ]
+        })
+    }
+
+    fn expr() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            scalar().prop_map(|value| json!({ "literal": value })),
+            pointer().prop_map(|at| json!({ "read": at })),
+            pointer().prop_map(|at| json!({ "exists": at })),
+        ];
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            let two = (inner.clone(), inner.clone());
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 1..5).prop_map(|all| json!({ "and": all })),
+                prop::collection::vec(inner.clone(), 1..5).prop_map(|all| json!({ "or": all })),
+                inner.prop_map(|one| json!({ "not": one })),
+                (
+                    prop::sample::select(vec!["eq", "ne", "lt", "le", "gt", "ge", "in"]),
+                    two
+                )
+                    .prop_map(|(operator, (left, right))| json!({ operator: [left, right] })),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn l2_l5_compiled_and_written_form_agree(expr in expr(), input in input(), wide in any::<bool>()) {
+            let mut input = input;
+            if let (true, Value::Object(members)) = (wide, &mut input) {
+                members.extend((0..40).map(|n| (format!("m{n}"), json!(n))));
+            }
+            // By serde, since L6 would refuse what can only fail.
+            let expr: Expr = serde_json::from_value(expr).unwrap();
+            let gate = Gate::from(expr.clone());
+            prop_assert_eq!(gate.evaluate(&input), expr.evaluate(&input));
+        }
+    }
+
+    #[test]
+    fn l2_a_pointer_longer_than_any_value_and_more_pointers_than_slots_are_still_answered() {
+        let long = "/a".repeat(20_000);
+        let many: Vec<Value> = (0..60)
+            .map(|n| json!({"exists": format!("/m{n}")}))
+            .collect();
+        let wide = json!({"m59": null});
+        for (expr, truth) in [
+            (json!({"not": {"exists": long}}), true),
+            (json!({ "or": many }), true),
+            (json!({ "and": many }), false),
+        ] {
+            let gate = Gate::from(serde_json::from_value::<Expr>(expr).unwrap());
+            assert_eq!(gate.evaluate(&wide), Ok(truth));
+        }
+    }
+
+    #[test]
+    fn j5_texts_are_told_apart_at_every_length() {
+        for length in 0..40 {
+            let text = "a".repeat(length);
+            let gate = json!({"eq": [{"read": ""}, {"literal": text}]});
+            let gate = Gate::from(serde_json::from_value::<Expr>(gate).unwrap());
+            assert_eq!(gate.evaluate(&json!(text)), Ok(true));
+            assert_eq!(gate.evaluate(&json!("a".repeat(length + 1))), Ok(false));
+            for at in 0..length {
+                let mut other = text.clone();
+                other.replace_range(at..=at, "b");
+                assert_eq!(gate.evaluate(&json!(other)), Ok(false), "{other}");
+            }
+        }
+        // Fewer than four bytes are packed; a byte more to the left must not vanish.
+        let gate = json!({"in": [{"read": ""}, {"literal": ["\0a", "b"]}]});
+        let gate = Gate::from(serde_json::from_value::<Expr>(gate).unwrap());
+        assert_eq!(gate.evaluate(&json!("a")), Ok(false));
+        assert_eq!(gate.evaluate(&json!("\0a")), Ok(true));
+        assert_eq!(gate.evaluate(&json!("\0b")), Ok(false));
+        assert_eq!(gate.evaluate(&json!(7)), Ok(false));
+    }
+
+    #[test]
+    fn l1_a_gate_is_stored_as_its_expression() {
+        let written = json!({"and": [{"exists": "/a"}, {"lt": [{"read": "/n"}, {"literal": 5}]}]});
+        let gate: Gate = serde_json::from_value(written.clone()).unwrap();
+        assert!(gate.compiled.is_some());
+        assert_eq!(serde_json::to_value(&gate).unwrap(), written);
+    }
+}
