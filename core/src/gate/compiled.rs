@@ -424,10 +424,9 @@ impl Test {
                 }
             }
             Self::OneOf { read: slot, texts } => match read(found, *slot)? {
-                Value::String(text) => {
-                    let ends = Text::ends(text.as_bytes());
-                    texts.iter().any(|one| one.is(text, ends))
-                }
+                Value::String(text) => texts.iter().any(|one| {
+                    one.text.len() == text.len() && one.is(text, Text::ends(text.as_bytes()))
+                }),
                 _ => false,
             },
             Self::In { element, list } => {
