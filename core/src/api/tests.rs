@@ -14,7 +14,9 @@ fn j4_a_body_with_a_tenant_or_actor_is_refused_by_pointer() {
         let error = EnqueueRequest::read(&body).unwrap_err();
         assert_eq!(error.code, Code::JsonUnknownMember);
         assert_eq!(error.pointer, format!("/{name}"));
-        assert_eq!(Problem::refused(&error).code, Code::RequestMalformed);
+        let problem = Problem::refused(&error);
+        assert_eq!(problem.code, Code::RequestMalformed);
+        assert_eq!(problem.pointer.as_deref(), Some(&*error.pointer));
     }
 }
 

@@ -4,8 +4,9 @@
 use serde_json::{Value, json};
 use sluicegate_core::code::Code;
 use sluicegate_core::plan::Plan;
-use sluicegate_core::run::{NodeStatus, RunStatus, Start, needs};
+use sluicegate_core::run::{Event, NodeStatus, Run, RunStatus, Start, needs};
 use sluicegate_core::simulate::{Fixtures, Refused};
+use sluicegate_core::time::{Instant, Millis};
 
 use super::live::{World, success};
 use super::order::{run, try_run};
@@ -256,4 +257,41 @@ fn s5_what_a_decision_has_to_scrub_is_needed_though_no_node_reads_it_any_more() 
     }
     shown.push_str(&world.payloads["result"].to_string());
     assert!(!shown.contains("sesame-open"), "{shown}");
+}
+
+#[test]
+fn o5_neither_clock_runs_back() {
+    let plan = told_everything();
+    let mut world = World::new(&plan, Box::new(|_| success(json!("ok"))));
+    world.queue(json!({}));
+    world.claim();
+    world.finish();
+    let fixtures = json!({"nodes": {"a": {"attempts":
+        [{"outcome": "success", "output": "ok", "simulatedDurationMs": 9}]}}});
+    let simulated = run(&plan, json!({}), fixtures).events;
+    for log in [&world.log, &simulated] {
+        let mut fold = Run::new(&plan, "t1".into(), "r1".into());
+        let mut tried = 0;
+        for event in log {
+            let before = fold.clock();
+            let earlier = Event {
+                recorded_at: before.recorded_at.map(|at| Instant(at.0.saturating_sub(1))),
+                virtual_offset_ms: before
+                    .virtual_offset_ms
+                    .map(|at| Millis(at.0.saturating_sub(1))),
+                ..event.clone()
+            };
+            if (earlier.recorded_at, earlier.virtual_offset_ms)
+                < (before.recorded_at, before.virtual_offset_ms)
+            {
+                let mut back = fold.clone();
+                let refused = back.apply(&plan, &earlier).unwrap_err();
+                assert_eq!(refused.code, Code::WorkflowEventTransitionInvalid);
+                assert_eq!(back, fold);
+                tried += 1;
+            }
+            fold.apply(&plan, event).unwrap();
+        }
+        assert!(tried > 3, "{tried}");
+    }
 }

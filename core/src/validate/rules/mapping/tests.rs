@@ -269,4 +269,24 @@ fn s6_targets_exist_and_required_members_are_built() {
     );
     assert!(built(&["/a"]).is_empty());
     assert!(built(&["/a/deep", "/b"]).is_empty());
+    // Where a mapping is at fault already, what all of them build is not judged.
+    let into =
+        json!({"type": "object", "required": ["a"], "properties": {"b": {"type": "string"}}});
+    assert_eq!(
+        typed(json!(true), into, json!([literal("/b", json!(1))])),
+        ["mapping.type-incompatible node out /mappings/0/binding"]
+    );
+}
+
+#[test]
+fn m1_what_mappings_build_has_every_target() {
+    let one = json!({"type": "object", "maxProperties": 1});
+    let built = |targets: &[&str]| {
+        let list: Vec<Value> = targets.iter().map(|t| literal(t, json!(1))).collect();
+        typed(json!(true), one.clone(), json!(list))
+    };
+    assert!(built(&["/a"]).is_empty());
+    assert!(built(&["/a/b", "/a/c"]).is_empty());
+    let issues = ["mapping.type-incompatible node out /mappings"];
+    assert_eq!(built(&["/a", "/b"]), issues);
 }
