@@ -271,3 +271,89 @@ fn l6_reads_are_judged_by_the_inputs_schema() {
         assert_eq!(faults(&expr, Some(&input)), expected, "{expr}");
     }
 }
+
+fn gate(expr: &Value) -> Gate {
+    Gate::from(serde_json::from_value::<Expr>(expr.clone()).unwrap())
+}
+
+// Where the compiled form leaves an answer to the expression, or walks an object in another order,
+// it only spares work: those of its mutants no test can tell.
+#[test]
+fn l4_l5_a_compiled_gate_says_what_its_expression_says() {
+    let values = [
+        json!(null),
+        json!(true),
+        json!(1),
+        json!("x"),
+        json!(["x", "y"]),
+        json!({}),
+    ];
+    let mut operands: Vec<Value> = values
+        .iter()
+        .map(|value| json!({"literal": value}))
+        .collect();
+    operands.extend(["/a", "/b", "/gone"].map(|pointer| json!({"read": pointer})));
+    operands.push(json!({"not": {"exists": "/b"}}));
+    let mut inputs = Vec::new();
+    for more in [0, 3, 100] {
+        for a in &values {
+            let mut input = json!({"a": a, "b": "x"});
+            for at in 0..more {
+                input[format!("m{at}")] = json!(at);
+            }
+            inputs.push(input);
+        }
+    }
+    for operator in ["eq", "ne", "lt", "le", "gt", "ge", "in"] {
+        for left in &operands {
+            for right in &operands {
+                let expr = json!({operator: [left, right]});
+                let Ok(parsed) = serde_json::from_value::<Expr>(expr.clone()) else {
+                    continue;
+                };
+                let gate = gate(&expr);
+                for input in &inputs {
+                    assert_eq!(
+                        gate.evaluate(input),
+                        parsed.evaluate(input),
+                        "{expr} {input}"
+                    );
+                }
+            }
+        }
+    }
+    assert_ne!(
+        gate(&json!({"exists": "/a"})),
+        gate(&json!({"exists": "/b"}))
+    );
+}
+
+#[test]
+fn l2_what_is_there_is_found_beside_whatever_else_is() {
+    for more in [0, 1, 9, 100] {
+        let mut input = json!({"a": null, "b": {"c": 1}, "dd": [0]});
+        for at in 0..more {
+            input[format!("m{at}")] = json!(at);
+        }
+        let there = ["/a", "/b", "/b/c", "/dd/0"].map(|pointer| json!({"exists": pointer}));
+        let gone = ["/c", "/b/a", "/dd/1", "/ee"].map(|pointer| json!({"exists": pointer}));
+        assert_eq!(gate(&json!({"and": there})).evaluate(&input), Ok(true));
+        assert_eq!(gate(&json!({"or": gone})).evaluate(&input), Ok(false));
+    }
+    // However many places one gate asks for, the last is looked at too.
+    for count in 1..=64 {
+        let asked: Vec<_> = (0..count)
+            .map(|at| json!({"exists": format!("/n{at}")}))
+            .collect();
+        let input = json!({format!("n{}", count - 1): 1});
+        assert_eq!(
+            gate(&json!({"or": asked})).evaluate(&input),
+            Ok(true),
+            "{count}"
+        );
+    }
+    // A truth and a value are compared too (L4).
+    let expr = json!({"eq": [{"exists": "/a"}, {"read": "/a"}]});
+    assert_eq!(gate(&expr).evaluate(&json!({"a": true})), Ok(true));
+    assert_eq!(gate(&expr).evaluate(&json!({"a": 1})), Ok(false));
+}
