@@ -356,4 +356,7 @@ fn l2_what_is_there_is_found_beside_whatever_else_is() {
     let expr = json!({"eq": [{"exists": "/a"}, {"read": "/a"}]});
     assert_eq!(gate(&expr).evaluate(&json!({"a": true})), Ok(true));
     assert_eq!(gate(&expr).evaluate(&json!({"a": 1})), Ok(false));
+    let expr = json!({"eq": [{"exists": "/a"}, {"exists": "/b"}]});
+    assert_eq!(gate(&expr).evaluate(&json!({"a": 1, "b": 1})), Ok(true));
+    assert_eq!(gate(&expr).evaluate(&json!({"a": 1})), Ok(false));
 }
