@@ -96,10 +96,12 @@ impl<'a> Draft<'a> {
             });
         }
         if let Some(first) = schema.first_failure(&queue.input) {
+            // A refusal is read by more people than the input is (S5).
+            self.secrets.learn(&schema, &queue.input);
             return Err(Refusal::Input {
                 code: Code::WorkflowInputInvalid,
-                pointer: first.path,
-                message: first.message,
+                pointer: self.secrets.scrub_text(&first.path),
+                message: self.secrets.scrub_text(&first.message),
             });
         }
         let document = self.plan.document();
