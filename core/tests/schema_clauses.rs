@@ -326,6 +326,18 @@ fn g4_messages_quote_no_more_than_eighty_characters() {
 }
 
 #[test]
+fn s3_assertions_that_ecma_262_does_not_have_are_refused() {
+    for pattern in [r"^\<a\>$", r"^\z", r"\Aa", r"\b{start}a", r"[\<]\>"] {
+        let faults = Schema::accept(&json!({"pattern": pattern})).unwrap_err();
+        let codes: Vec<_> = faults.iter().map(|fault| fault.code).collect();
+        assert_eq!(codes, [Code::SchemaPatternUnsupported], "{pattern}");
+    }
+    for pattern in [r"^<a>$", r"^\\<a>$", r"\ba\B", "[Az]"] {
+        accept(&json!({"pattern": pattern}));
+    }
+}
+
+#[test]
 fn s3_a_pattern_with_a_large_program_is_refused() {
     for pattern in ["[ab]*a[ab]{6000}1", "(a{100}){100}", "(x?){3000}"] {
         let faults = Schema::accept(&json!({"pattern": pattern})).unwrap_err();

@@ -321,7 +321,7 @@ impl<'d> Walk<'d> {
         let plain = self
             .patterns
             .iter()
-            .all(|(text, _)| !pattern::looks_around(text));
+            .all(|(text, _)| !pattern::looks_around(text) && !pattern::is_foreign(text));
         if plain && self.faults.is_empty() {
             let built = pattern::options(count).build(document).ok();
             if built.is_some() {

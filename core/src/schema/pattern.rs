@@ -47,6 +47,11 @@ pub(super) fn judge(patterns: &[(&str, String)]) -> Vec<(Code, String, String)> 
                 Code::SchemaPatternUnsupported,
                 "look-around and back references are not supported; write the pattern without",
             )
+        } else if is_foreign(pattern) {
+            (
+                Code::SchemaPatternUnsupported,
+                "`\\<`, `\\>`, `\\A`, `\\z` and `\\b{…}` are not of ECMA-262; write `^`, `$` or the character alone",
+            )
         } else if compile(pattern, patterns.len()).is_some() {
             return None;
         } else if regex_syntax::parse(pattern).is_ok() {
@@ -86,6 +91,26 @@ pub(super) fn looks_around(pattern: &str) -> bool {
                     return true;
                 }
             }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether a pattern holds an escape that only this engine knows as an assertion: elsewhere it is a
+/// mistake or the character itself, so that it would be judged otherwise there.
+pub(super) fn is_foreign(pattern: &str) -> bool {
+    let mut rest = pattern.chars();
+    let mut in_class = false;
+    while let Some(character) = rest.next() {
+        match character {
+            '\\' => match rest.next() {
+                Some('<' | '>' | 'A' | 'z') if !in_class => return true,
+                Some('b' | 'B') if !in_class && rest.as_str().starts_with('{') => return true,
+                _ => {}
+            },
+            '[' => in_class = true,
+            ']' => in_class = false,
             _ => {}
         }
     }
