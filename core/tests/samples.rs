@@ -7,6 +7,8 @@
     reason = "what helps a test may stop it"
 )]
 
+mod sampled;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,22 +52,8 @@ fn graph(key: &str) -> Graph {
     Graph::read(&read(&folder().join(format!("{key}.json")))).unwrap()
 }
 
-/// The catalogue of `agents.json` (each revision 1, active) and `actions.json`.
 fn catalogue() -> Catalogue {
-    let definitions = read(&folder().join("agents.json"));
-    let agents: Vec<Value> = definitions
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|agent| {
-            json!({"agentId": agent["agentId"], "revision": 1, "name": agent["name"],
-                "status": "active", "provider": agent["provider"], "model": agent["model"],
-                "structuredOutput": agent["structuredOutput"],
-                "requiredPermissions": agent["requiredPermissions"]})
-        })
-        .collect();
-    let actions = read(&folder().join("actions.json"));
-    Catalogue::read(&json!({"agents": agents, "actions": actions})).unwrap()
+    Catalogue::read(&sampled::catalogue()).unwrap()
 }
 
 fn plan(key: &str) -> Document {

@@ -18,6 +18,8 @@ use sluicegate_core::simulate::{Fixtures, simulate};
 use sluicegate_core::time::Instant;
 use sluicegate_core::value;
 
+use super::sampled::catalogue;
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
@@ -112,23 +114,6 @@ pub(crate) fn schemas() -> Vec<Value> {
         );
     }
     seeds
-}
-
-/// The catalogue of the samples.
-fn catalogue() -> Value {
-    let definitions = read(&root().join("samples/agents.json"));
-    let agents: Vec<Value> = definitions
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|agent| {
-            json!({"agentId": agent["agentId"], "revision": 1, "name": agent["name"],
-                "status": "active", "provider": agent["provider"], "model": agent["model"],
-                "structuredOutput": agent["structuredOutput"],
-                "requiredPermissions": agent["requiredPermissions"]})
-        })
-        .collect();
-    json!({"agents": agents, "actions": read(&root().join("samples/actions.json"))})
 }
 
 /// `{graph, input, fixtures, catalogue?}` of every sample's every case.

@@ -21,6 +21,8 @@
 mod corpus;
 mod harness;
 mod mutate;
+#[path = "../sampled/mod.rs"]
+mod sampled;
 mod targets;
 
 use targets::{events, graph, machine, small};

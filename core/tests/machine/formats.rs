@@ -388,13 +388,20 @@ fn made_run(plan: &Plan, name: &'static str) -> Vec<Vec<Value>> {
     ends.into_iter().map(commit).collect()
 }
 
+/// Every stored document of today's versions is there. `SLUICEGATE_WRITE_FORMATS` adds what is
+/// not, for a new version, and touches no other.
 #[test]
-#[ignore = "it writes files: for a new version of a format"]
-fn write_what_is_not_there_yet() {
-    let write = |name: &str, document: &Value| {
+fn every_format_of_today_is_stored() {
+    let mut missing = Vec::new();
+    let mut write = |name: &str, document: &Value| {
         let path = folder().join(name);
-        if !path.exists() {
+        if path.exists() {
+            return;
+        }
+        if std::env::var_os("SLUICEGATE_WRITE_FORMATS").is_some() {
             std::fs::write(path, format!("{}\n", canonical(document))).unwrap();
+        } else {
+            missing.push(name.to_owned());
         }
     };
     let compiled = compile(&graph(), Some(&catalogue()), &Limits::default());
@@ -452,4 +459,5 @@ fn write_what_is_not_there_yet() {
             "eventSchemaVersion": EVENT_SCHEMA_VERSION, "graphChecksum": graph().checksum().unwrap(),
             "planHash": plan.hash(), "files": files}),
     );
+    assert!(missing.is_empty(), "not stored: {missing:?}");
 }
