@@ -3,10 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 use sluicegate_core::actor::{Actor, Origin};
+use sluicegate_core::audit::{Draft, Subject};
 use sluicegate_core::catalogue::AgentStatus;
 use sluicegate_core::ids::{Hash, TenantId, WorkflowKey};
 use sluicegate_core::time::Instant;
-use sluicegate_core::value::Value;
+use sluicegate_core::value::{Map, Value};
 
 pub use crate::agents::AgentDefinition;
 
@@ -253,4 +254,34 @@ pub struct AgentRevision {
     pub definition: AgentDefinition,
     /// When it was stored.
     pub created_at: Instant,
+}
+
+/// The audit entry of an act on a workflow.
+pub(super) fn act(
+    by: &By,
+    action: &str,
+    workflow_id: &str,
+    now: Instant,
+    metadata: Map<String, Value>,
+) -> Draft {
+    Draft {
+        tenant_id: by.tenant.clone(),
+        actor: by.actor.clone(),
+        origin: Some(by.origin.clone()),
+        action: action.to_owned(),
+        subject: Subject {
+            kind: "workflow".to_owned(),
+            id: workflow_id.to_owned(),
+        },
+        metadata: Value::Object(metadata),
+        occurred_at: now,
+    }
+}
+
+/// What such an entry says.
+pub(super) fn details<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
+    members
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }

@@ -6,6 +6,7 @@
 //! tenant alone: what belongs to another is answered exactly as what does not exist.
 
 mod child;
+mod column;
 mod definition;
 mod error;
 mod identity;

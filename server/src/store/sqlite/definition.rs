@@ -3,41 +3,11 @@
 
 use sqlx::SqliteConnection;
 
-use sluicegate_core::audit::{Draft, Subject};
 use sluicegate_core::ids::{Hash, TenantId};
-use sluicegate_core::time::Instant;
-use sluicegate_core::value::{Map, Value};
 
 use super::{Columns, SqliteStore, audit, fault, int, json};
+use crate::store::definition::{act, details};
 use crate::store::{By, DraftSaved, NewWorkflow, Save, StoreError, WorkflowDetail, WorkflowName};
-
-pub(super) fn act(
-    by: &By,
-    action: &str,
-    workflow_id: &str,
-    now: Instant,
-    metadata: Map<String, Value>,
-) -> Draft {
-    Draft {
-        tenant_id: by.tenant.clone(),
-        actor: by.actor.clone(),
-        origin: Some(by.origin.clone()),
-        action: action.to_owned(),
-        subject: Subject {
-            kind: "workflow".to_owned(),
-            id: workflow_id.to_owned(),
-        },
-        metadata: Value::Object(metadata),
-        occurred_at: now,
-    }
-}
-
-pub(super) fn details<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
-    members
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
-}
 
 /// A definition whose draft is still at `expected` and that still takes changes.
 pub(super) struct Present {

@@ -25,19 +25,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sqlx::sqlite::{
-    SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteRow,
-    SqliteSynchronous,
+    SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{ConnectOptions, Row, SqlitePool};
+use sqlx::{ConnectOptions, SqlitePool};
 
-use sluicegate_core::ids::{Hash, TenantId};
-use sluicegate_core::time::Instant;
-use sluicegate_core::value::{self, Value};
+use sluicegate_core::ids::TenantId;
 
 pub use self::folder::{Folder, FolderFault};
 
 use self::committer::{Committer, Work};
 use super::StoreError;
+use super::column::{Columns, document, fault, int, json, nat, thing};
 use crate::clock::Clock;
 
 /// Readers at the same time; SQLite's readers never wait for the writer.
@@ -93,87 +91,5 @@ impl SqliteStore {
         F: for<'c> FnOnce(&'c mut sqlx::SqliteConnection) -> Work<'c, T> + Send + 'static,
     {
         self.committer.write(work).await
-    }
-}
-
-/// A fault of the database itself, in its words.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the shape that map_err takes"
-)]
-fn fault(error: sqlx::Error) -> StoreError {
-    StoreError::Database(error.to_string())
-}
-
-/// Integers of ours stay below 2^53 (U1), so they fit both ways.
-fn int(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-fn nat(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or(0)
-}
-
-/// Any serializable thing as the JSON text of a column.
-fn json<T: serde::Serialize>(thing: &T) -> Result<String, StoreError> {
-    serde_json::to_string(thing).map_err(|error| StoreError::Corrupt(error.to_string()))
-}
-
-/// A column's JSON text as the thing it says.
-fn thing<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {
-    serde_json::from_str(text).map_err(|error| StoreError::Corrupt(error.to_string()))
-}
-
-/// A column's JSON text as a normalised value (J1).
-fn document(text: &str) -> Result<Value, StoreError> {
-    value::read(text).map_err(|error| StoreError::Corrupt(error.to_string()))
-}
-
-/// Reads columns by name.
-trait Columns {
-    fn text(&self, name: &'static str) -> Result<String, StoreError>;
-    fn maybe_text(&self, name: &'static str) -> Result<Option<String>, StoreError>;
-    fn number(&self, name: &'static str) -> Result<u64, StoreError>;
-    fn maybe_number(&self, name: &'static str) -> Result<Option<u64>, StoreError>;
-    fn bytes(&self, name: &'static str) -> Result<Vec<u8>, StoreError>;
-
-    fn instant(&self, name: &'static str) -> Result<Instant, StoreError> {
-        self.number(name).map(Instant)
-    }
-
-    fn hash(&self, name: &'static str) -> Result<Hash, StoreError> {
-        let text = self.text(name)?;
-        Hash::parse(&text).ok_or_else(|| StoreError::Corrupt(format!("{name} is no hash")))
-    }
-
-    fn json<T: serde::de::DeserializeOwned>(&self, name: &'static str) -> Result<T, StoreError> {
-        thing(&self.text(name)?)
-    }
-
-    fn document(&self, name: &'static str) -> Result<Value, StoreError> {
-        document(&self.text(name)?)
-    }
-}
-
-impl Columns for SqliteRow {
-    fn text(&self, name: &'static str) -> Result<String, StoreError> {
-        self.try_get(name).map_err(fault)
-    }
-
-    fn maybe_text(&self, name: &'static str) -> Result<Option<String>, StoreError> {
-        self.try_get(name).map_err(fault)
-    }
-
-    fn number(&self, name: &'static str) -> Result<u64, StoreError> {
-        self.try_get::<i64, _>(name).map(nat).map_err(fault)
-    }
-
-    fn maybe_number(&self, name: &'static str) -> Result<Option<u64>, StoreError> {
-        let number: Option<i64> = self.try_get(name).map_err(fault)?;
-        Ok(number.map(nat))
-    }
-
-    fn bytes(&self, name: &'static str) -> Result<Vec<u8>, StoreError> {
-        self.try_get(name).map_err(fault)
     }
 }

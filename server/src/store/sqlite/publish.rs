@@ -6,8 +6,9 @@ use sqlx::SqliteConnection;
 use sluicegate_core::time::Instant;
 use sluicegate_core::value;
 
-use super::definition::{act, details, present};
+use super::definition::present;
 use super::{SqliteStore, audit, fault, int, json};
+use crate::store::definition::{act, details};
 use crate::store::{By, Publication, Published, StoreError};
 
 impl SqliteStore {

@@ -6,8 +6,11 @@ use crate::store::{
 };
 use sluicegate_core::actor::{Actor, Origin, UserActor};
 use sluicegate_core::audit;
-use sluicegate_core::ids::{ChildId, NodeId, RunId};
+use sluicegate_core::ids::{ChildId, Hash, NodeId, RunId};
 use sluicegate_core::run::ChildKind;
+use sluicegate_core::time::Instant;
+use sluicegate_core::value::Value;
+use sqlx::Row;
 
 async fn store(folder: &Path) -> SqliteStore {
     let store = SqliteStore::open(&folder.join("db"), Clock::start()).await;
