@@ -43,6 +43,9 @@ pub enum StoreError {
         /// In this binary.
         known: u64,
     },
+    /// PostgreSQL keeps no text with U+0000 in it.
+    #[error("a text with the character U+0000 cannot be stored or looked for here")]
+    Nul,
     /// The database did not answer or refused.
     #[error("the database failed: {0}")]
     Database(String),
@@ -60,6 +63,7 @@ impl StoreError {
             Self::Archived => Code::WorkflowArchived,
             Self::NotPublished => Code::WorkflowNotPublished,
             Self::Fenced | Self::Stale | Self::Database(_) => Code::Unavailable,
+            Self::Nul => Code::RequestMalformed,
             Self::Corrupt(_) | Self::TooNew { .. } => Code::Internal,
         }
     }

@@ -10,6 +10,8 @@ mod column;
 mod definition;
 mod error;
 mod identity;
+#[allow(dead_code, reason = "the trait follows when runs have their columns")]
+pub mod postgres;
 mod run;
 pub mod sqlite;
 

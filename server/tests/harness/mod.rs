@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+pub(crate) mod cluster;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
