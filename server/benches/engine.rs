@@ -14,7 +14,6 @@ use harness::{House, by, sample};
 use serde_json::json;
 use sluicegate_core::ids::WorkerId;
 use sluicegate_core::value::Value;
-use sluicegate_server::store::Store;
 use sluicegate_server::worker::{WorkerSettings, Workers};
 
 /// Callers at the same time.

@@ -17,8 +17,7 @@ use sluicegate_core::ids::{Hash, RunId};
 use sluicegate_core::run::{ChildKind, RunStatus};
 use sluicegate_core::value::Value;
 use sluicegate_server::engine::crash::CrashPoint;
-use sluicegate_server::modules::expenses::Claims;
-use sluicegate_server::store::{ApiKey, Store};
+use sluicegate_server::store::ApiKey;
 
 const KEY: &str = "sgk_for-a-test";
 
@@ -196,7 +195,7 @@ async fn counted(house: &House, run: &RunId, point: &str) {
     }
     let claim = review()["claimId"].as_str().unwrap().to_owned();
     let tenant = by().tenant;
-    let mutations = house.store.claim_mutations(&tenant, &claim).await;
+    let mutations = house.claims.claim_mutations(&tenant, &claim).await;
     assert_eq!(mutations.unwrap(), 1, "{point}");
 }
 

@@ -10,7 +10,7 @@ use harness::{House, by};
 use serde_json::json;
 use sluicegate_core::ids::{TenantId, WorkerId};
 use sluicegate_core::run::{Rows, RunStatus};
-use sluicegate_server::store::{Account, Claim, Claimed, Commit, Guard, Parked, Store, StoreError};
+use sluicegate_server::store::{Account, Claim, Claimed, Commit, Guard, Parked, StoreError};
 
 /// input → output: a run that needs nobody but a worker.
 fn plain() -> sluicegate_core::value::Value {

@@ -12,8 +12,6 @@ use sluicegate_core::run::RunStatus;
 use sluicegate_core::simulate::Fixtures;
 use sluicegate_core::value::Value;
 use sluicegate_server::engine::{Simulate, Subject};
-use sluicegate_server::modules::expenses::Claims;
-use sluicegate_server::store::Store;
 
 #[tokio::test]
 async fn every_sample_case_runs_live_to_an_end_that_its_log_and_rows_agree_on() {
@@ -329,7 +327,7 @@ async fn an_approved_claim_is_one_mutation_in_the_claims_table() {
     house.ended(&run).await;
     let claim = input["claimId"].as_str().unwrap();
     let mutations = house
-        .store
+        .claims
         .claim_mutations(&by().tenant, claim)
         .await
         .unwrap();

@@ -34,7 +34,8 @@ use sluicegate_server::stream::Hub;
 use sluicegate_server::worker::{WorkerSettings, Workers};
 
 pub(crate) struct House {
-    pub(crate) store: SqliteStore,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) claims: Arc<dyn Claims>,
     pub(crate) engine: Arc<Engine>,
 }
 
@@ -102,18 +103,23 @@ impl House {
         store.ensure_tenant(&by().tenant, &owner).await.unwrap();
         let mut actions = Registry::default();
         let claims: Arc<dyn Claims> = Arc::new(store.clone());
+        let store: Arc<dyn Store> = Arc::new(store);
         expenses::register(&mut actions, &claims).unwrap();
         for action in more {
             actions.register(action).unwrap();
         }
         let engine = Engine::new(Parts {
-            store: Arc::new(store.clone()),
+            store: Arc::clone(&store),
             clock,
             keys,
             hub: Hub::default(),
             actions,
         });
-        Self { store, engine }
+        Self {
+            store,
+            claims,
+            engine,
+        }
     }
 
     pub(crate) async fn agent(&self, definition: Value) {
