@@ -15,7 +15,6 @@ use harness::{House, by};
 use serde_json::json;
 use sluicegate_core::catalogue::Cancellation;
 use sluicegate_core::run::{ChildKind, RollupState, RunStatus};
-use sluicegate_server::store::Store;
 use sluicegate_server::worker::Workers;
 
 async fn counting_house(
