@@ -21,6 +21,7 @@ pub use workflow::{
     ValidateRequest, WorkflowDetail, WorkflowRow, WorkflowStatus,
 };
 
+pub use crate::audit::{Entry as AuditEntry, Verification as AuditVerification};
 pub use crate::compile::{DryRunReport, Reference};
 pub use crate::simulate::PayloadView;
 

@@ -70,7 +70,7 @@ pub struct Covered {
 ///
 /// The order of calls: [`Check::take`] for each entry; where events are checked too,
 /// [`Check::take_events`] after each entry that [`Check::due`] names some for, and at the end
-/// [`Check::take_run`] for each live run; then [`Check::finish`].
+/// [`Check::take_run`] for each run; then [`Check::finish`].
 #[derive(Debug, Clone, Default)]
 pub struct Check {
     last: Head,
@@ -131,8 +131,7 @@ impl Check {
         };
         let at = self.last.sequence;
         let actual = events_hash(events);
-        let before = self.runs.get(&due.run_id).map_or(0, |(last, _)| *last);
-        if actual != due.hash || due.first != before + 1 {
+        if actual != due.hash || due.first != self.covered(&due.run_id) + 1 {
             self.break_at(at, Some(due.hash), Some(actual), Break::Events);
             return false;
         }
@@ -140,7 +139,13 @@ impl Check {
         true
     }
 
-    /// Says how far a live run's stored events go, once all entries were taken. `false`: there
+    /// The last event of a run that the entries taken so far stand for; 0: none.
+    #[must_use]
+    pub fn covered(&self, run_id: &RunId) -> u64 {
+        self.runs.get(run_id).map_or(0, |(last, _)| *last)
+    }
+
+    /// Says how far a run's stored events go, once all entries were taken. `false`: there
     /// are more than the chain knows. The run's last entry is then the broken one, or where it
     /// has none, the next one, unless the chain itself is broken.
     pub fn take_run(&mut self, run_id: &RunId, last_event: u64) -> bool {
@@ -218,7 +223,7 @@ impl Covered {
 }
 
 /// Checks a whole chain, its entries in order from the first: against its head, where one is
-/// known, and against the full events of all live runs (in any order), where they are given.
+/// known, and against the full events of all runs (in any order), where they are given.
 #[must_use]
 pub fn verify(entries: &[Value], head: Option<Head>, events: Option<&[Value]>) -> Verification {
     let runs = events.map(by_run);
@@ -239,9 +244,6 @@ pub fn verify(entries: &[Value], head: Option<Head>, events: Option<&[Value]>) -
         }
     }
     for (run_id, events) in runs.into_iter().flatten() {
-        if events.first().is_some_and(|(_, event)| is_simulated(event)) {
-            continue;
-        }
         check.take_run(&run_id.into(), events.last().map_or(0, |(last, _)| *last));
     }
     check.finish(head)
@@ -263,12 +265,6 @@ fn by_run(events: &[Value]) -> BTreeMap<&str, Vec<(u64, &Value)>> {
         events.sort_by_key(|(sequence, _)| *sequence);
     }
     runs
-}
-
-/// A simulation makes one entry, which says nothing of its events (V3).
-fn is_simulated(first: &Value) -> bool {
-    let mode = first.pointer("/payload/mode");
-    mode.and_then(Value::as_str) == Some("simulate")
 }
 
 fn count(object: &Value, name: &str) -> Option<u64> {

@@ -3,7 +3,9 @@
 //! Exit 0: yes. 1: the answer is no (issues, a run that did not succeed). 2: no answer
 //! (usage, unreadable, not JSON, unreachable).
 
+mod audit;
 mod check;
+mod client;
 mod fault;
 mod input;
 mod output;
@@ -46,6 +48,9 @@ enum Command {
     Serve(crate::config::Arguments),
     /// Start a published workflow on a server
     Run(Run),
+    /// Check a server's audit chain
+    #[command(subcommand)]
+    Audit(Audit),
     /// Print the server's settings in force
     Config(crate::config::Arguments),
 }
@@ -119,6 +124,21 @@ struct Run {
     remote: crate::config::RemoteArguments,
 }
 
+#[derive(Debug, Subcommand)]
+enum Audit {
+    /// Check every entry and every event from the first; exit 1 where something was changed
+    Verify(Verify),
+}
+
+#[derive(Debug, Args)]
+struct Verify {
+    /// Print one JSON object for programs
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: crate::config::RemoteArguments,
+}
+
 /// The answer of a command that has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
@@ -158,6 +178,7 @@ fn carry_out(command: Command, output: &mut Output) -> Result<Answer, Fault> {
         Command::Simulate(arguments) => simulate::simulate(&arguments, output),
         Command::Serve(arguments) => serve::serve(&arguments, output),
         Command::Run(arguments) => run::run(&arguments, output),
+        Command::Audit(Audit::Verify(arguments)) => audit::verify(&arguments, output),
         Command::Config(arguments) => serve::config(&arguments, output),
     }
 }

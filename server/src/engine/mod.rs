@@ -2,6 +2,7 @@
 //! is owed or decided, and commits. It decides nothing itself; what it adds is the world:
 //! storage, encryption, children and the time.
 
+mod audit;
 mod cancel;
 mod child;
 pub mod crash;

@@ -15,7 +15,7 @@ use sluicegate_core::simulate::{self, Fixtures, Refused, Simulation};
 use sluicegate_core::value::{self, Value};
 
 use super::{Engine, EngineError};
-use crate::store::{AuditDraft, By, Commit, Guard, RunSimulated, WorkflowName};
+use crate::store::{AuditDraft, By, Commit, Guard, RunSimulated, StoredEvent, WorkflowName};
 
 /// What to simulate.
 #[derive(Debug, Clone, PartialEq)]
@@ -199,8 +199,15 @@ impl Engine {
             run.apply(&found.plan, event)
                 .map_err(|corrupt| EngineError::Broken(corrupt.to_string()))?;
         }
-        let mut metadata = value::Map::new();
-        metadata.insert("runId".to_owned(), run_id.as_str().into());
+        let full: Vec<Value> = events
+            .iter()
+            .map(|event| StoredEvent::of(event, now).full(&by.tenant, &run_id))
+            .collect();
+        // One entry (V3), and it covers every event, so that a later one can follow it (H1).
+        let mut metadata = match audit::of_decision(&full) {
+            Some((_, Value::Object(metadata))) => metadata,
+            _ => value::Map::new(),
+        };
         metadata.insert("status".to_owned(), run.status().as_str().into());
         metadata.insert(
             "fixturesHash".to_owned(),

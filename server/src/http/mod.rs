@@ -1,6 +1,7 @@
 //! HTTP (server.md §4; api.md): all endpoints on one screen, each with its permission, and
 //! what stands around them.
 
+mod audit;
 mod body;
 mod catalogue;
 mod health;
@@ -194,6 +195,8 @@ fn endpoints() -> Vec<Endpoint> {
         get("/api/workflow-runs/result", may::RUNS_READ, runs::result),
         get("/api/workflow-runs/detail", may::RUNS_READ, runs::detail),
         get("/api/workflow-runs/events", may::RUNS_READ, runs::events),
+        get("/api/workflow-audit", may::RUNS_READ, audit::list),
+        get("/api/workflow-audit/verify", may::RUNS_READ, audit::verify),
     ]
 }
 

@@ -5,6 +5,7 @@
 //! Every verb says what is true once it returns. Every verb that names a tenant sees that
 //! tenant alone: what belongs to another is answered exactly as what does not exist.
 
+mod audit;
 mod child;
 mod column;
 mod definition;
@@ -16,12 +17,13 @@ mod run;
 pub mod sqlite;
 
 use async_trait::async_trait;
-use sluicegate_core::audit::Head;
+use sluicegate_core::audit::{Covered, Head};
 use sluicegate_core::catalogue::AgentStatus;
 use sluicegate_core::ids::{AgentId, ChildId, Hash, PayloadId, RunId, TenantId, WorkflowKey};
 use sluicegate_core::time::Instant;
 use sluicegate_core::value::Value;
 
+pub use audit::{AuditFilter, AuditTail};
 pub use child::{
     ChildCancelled, ChildEnd, ChildIntent, ChildSettlement, ChildStanding, ChildStatus, ChildView,
 };
@@ -316,6 +318,53 @@ pub trait Store: Send + Sync {
 
     /// The last sequence and hash of the chain; sequence 0 before the first.
     async fn audit_head(&self, tenant: &TenantId) -> Result<Head, StoreError>;
+
+    /// Entries before a sequence, newest first.
+    async fn audit_before(
+        &self,
+        tenant: &TenantId,
+        filter: &AuditFilter,
+    ) -> Result<Vec<Value>, StoreError>;
+
+    // The check of the chain (H3). What these give may have been damaged, and is given all the
+    // same, as something that no hash can fit.
+
+    /// The head and the sequence of the last entry, of one moment.
+    async fn audit_tail(&self, tenant: &TenantId) -> Result<AuditTail, StoreError>;
+
+    /// Entries after a sequence, up to another, in order: one value a row.
+    async fn entries_as_stored(
+        &self,
+        tenant: &TenantId,
+        after: u64,
+        through: u64,
+        limit: u32,
+    ) -> Result<Vec<Value>, StoreError>;
+
+    /// The first entry about a run after a sequence.
+    async fn entry_about(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        after: u64,
+    ) -> Result<Option<Value>, StoreError>;
+
+    /// The full events that an entry stands for, in order, as far as they are there; at most
+    /// one more than a run can have.
+    async fn events_as_stored(
+        &self,
+        tenant: &TenantId,
+        covered: &Covered,
+    ) -> Result<Vec<Value>, StoreError>;
+
+    /// Runs that have events, by id, each with its last event's sequence, or how many it has
+    /// if that is more.
+    async fn last_events(
+        &self,
+        tenant: &TenantId,
+        after: Option<&RunId>,
+        limit: u32,
+    ) -> Result<Vec<(RunId, u64)>, StoreError>;
 
     // Identity (server.md §3). Secrets arrive as hashes.
 

@@ -17,6 +17,8 @@ pub enum Purpose {
     Workflows,
     /// A place in the list of runs.
     Runs,
+    /// A place in the audit chain.
+    Audit,
     /// A place in a run's events.
     Events,
 }
@@ -44,6 +46,7 @@ impl Purpose {
         match self {
             Self::Workflows => "wfdc1",
             Self::Runs => "wfrc1",
+            Self::Audit => "wfac1",
             Self::Events => "wfre1",
         }
     }

@@ -205,3 +205,51 @@ fn run_starts_a_workflow_waits_for_its_end_and_knows_its_key_again() {
     assert!(message(&unknown).ends_with("(WORKFLOW_NOT_FOUND)"));
     assert_eq!(served.terminate(), Some(0));
 }
+
+#[test]
+fn h3_audit_verify_tells_a_whole_chain_from_a_broken_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let served = Served::start(&data);
+    let (address, key) = (served.address.clone(), served.key.clone().unwrap());
+    let verify = |more: &[&str]| {
+        let own = ["audit", "verify", "--server", &address, "--api-key", &key];
+        sluicegate(&[&own[..], more].concat(), b"")
+    };
+    let whole = verify(&[]);
+    assert_eq!(whole.status.code(), Some(0), "{}", message(&whole));
+    assert!(stdout(&whole).starts_with("the audit chain is whole: "));
+    let whole = verify(&["--json"]);
+    assert_eq!(whole.status.code(), Some(0));
+    let answer: serde_json::Value = serde_json::from_slice(&whole.stdout).unwrap();
+    assert_eq!(answer["valid"], true);
+
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        use sqlx::{Connection, SqliteConnection};
+        let file = format!("sqlite://{}/sluicegate.sqlite", data.display());
+        let mut database = SqliteConnection::connect(&file).await.unwrap();
+        let damage = "drop trigger workflow_audit_events_stay;
+                      update workflow_audit_events set entry = replace(entry, 'workflow', 'w0rkflow')
+                      where sequence = 2";
+        sqlx::raw_sql(damage).execute(&mut database).await.unwrap();
+        database.close().await.unwrap();
+    });
+    let broken = verify(&[]);
+    assert_eq!(broken.status.code(), Some(1));
+    let said = stdout(&broken);
+    assert!(
+        said.starts_with("the audit chain is broken at entry 2: "),
+        "{said}"
+    );
+    assert!(said.ends_with("entries up to 1 are whole\n"), "{said}");
+    let broken = verify(&["--json"]);
+    assert_eq!(broken.status.code(), Some(1));
+    let answer: serde_json::Value = serde_json::from_slice(&broken.stdout).unwrap();
+    assert_eq!(answer["firstBrokenSequence"], 2);
+
+    assert_eq!(served.terminate(), Some(0));
+    let nobody = verify(&[]);
+    assert_eq!(nobody.status.code(), Some(2));
+    assert!(message(&nobody).contains("did not answer"));
+}

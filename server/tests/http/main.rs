@@ -6,6 +6,7 @@
     reason = "what helps a test may stop it"
 )]
 
+mod audit;
 mod client;
 mod definitions;
 mod identity;

@@ -16,6 +16,7 @@ mod publish;
 mod read;
 mod run;
 mod verbs;
+mod verify;
 
 #[cfg(test)]
 mod tests;

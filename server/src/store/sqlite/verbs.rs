@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 
-use sluicegate_core::audit::{Draft, Head};
+use sluicegate_core::audit::{Covered, Draft, Head};
 use sluicegate_core::ids::{AgentId, ChildId, Hash, PayloadId, RunId, TenantId};
 use sluicegate_core::time::Instant;
 use sluicegate_core::value::Value;
@@ -255,6 +255,55 @@ impl Store for SqliteStore {
 
     async fn audit_head(&self, tenant: &TenantId) -> Result<Head, StoreError> {
         self.do_audit_head(tenant).await
+    }
+
+    async fn audit_before(
+        &self,
+        tenant: &TenantId,
+        filter: &AuditFilter,
+    ) -> Result<Vec<Value>, StoreError> {
+        self.do_audit_before(tenant, filter).await
+    }
+
+    async fn audit_tail(&self, tenant: &TenantId) -> Result<AuditTail, StoreError> {
+        self.do_audit_tail(tenant).await
+    }
+
+    async fn entries_as_stored(
+        &self,
+        tenant: &TenantId,
+        after: u64,
+        through: u64,
+        limit: u32,
+    ) -> Result<Vec<Value>, StoreError> {
+        self.do_entries_as_stored(tenant, after, through, limit)
+            .await
+    }
+
+    async fn entry_about(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        after: u64,
+    ) -> Result<Option<Value>, StoreError> {
+        self.do_entry_about(tenant, run_id, after).await
+    }
+
+    async fn events_as_stored(
+        &self,
+        tenant: &TenantId,
+        covered: &Covered,
+    ) -> Result<Vec<Value>, StoreError> {
+        self.do_events_as_stored(tenant, covered).await
+    }
+
+    async fn last_events(
+        &self,
+        tenant: &TenantId,
+        after: Option<&RunId>,
+        limit: u32,
+    ) -> Result<Vec<(RunId, u64)>, StoreError> {
+        self.do_last_events(tenant, after, limit).await
     }
 
     async fn ensure_tenant(&self, tenant: &TenantId, owner: &Account) -> Result<bool, StoreError> {

@@ -1,0 +1,576 @@
+//! The audit chain against somebody who holds the database file (run-machine.md §11; seed A
+//! "Authorization and audit"): what was changed, removed, swapped, added or cut is found and named,
+//! and an act whose entry cannot be written did not happen.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+mod harness;
+#[path = "harness/raw.rs"]
+mod raw;
+
+use std::path::Path;
+use std::time::Duration;
+
+use harness::{House, by, of, permissions, sample};
+use serde_json::json;
+use sluicegate_core::audit::{Break, Covered, Subject as About, Verification};
+use sluicegate_core::ids::{Hash, RunId, TenantId};
+use sluicegate_core::run::RunStatus;
+use sluicegate_core::simulate::Fixtures;
+use sluicegate_core::value::{self, Value};
+use sluicegate_server::engine::{Simulate, Subject};
+use sluicegate_server::store::{
+    AuditDraft, By, DraftChange, GraphText, NewWorkflow, Save, Store, StoreError,
+};
+use sqlx::{AssertSqlSafe, Row, SqliteConnection};
+
+fn review() -> Value {
+    sample("expenses.review/approved.input.json")
+}
+
+fn simulation() -> Simulate {
+    Simulate {
+        subject: Subject::Published {
+            workflow_key: "expenses.review".into(),
+            revision: None,
+        },
+        input: review(),
+        fixtures: Fixtures::read(&sample("expenses.review/approved.fixtures.json")).unwrap(),
+    }
+}
+
+fn act(by: &By, text: &str) -> AuditDraft {
+    AuditDraft {
+        tenant_id: by.tenant.clone(),
+        actor: by.actor.clone(),
+        origin: Some(by.origin.clone()),
+        action: "run.enqueue-refused".to_owned(),
+        subject: About {
+            kind: "workflow".to_owned(),
+            id: "w".to_owned(),
+        },
+        metadata: json!({"text": text}),
+        occurred_at: sluicegate_core::time::Instant(7),
+    }
+}
+
+/// A house with acts of several kinds behind it, and the file below it without its rules.
+struct Books {
+    house: House,
+    raw: SqliteConnection,
+    /// Run, event sequence, and the entry that covers it.
+    events: Vec<(String, u64, u64)>,
+    last: u64,
+}
+
+impl Books {
+    async fn open(folder: &Path) -> Self {
+        let house = House::open(folder).await;
+        house.sample_agents().await;
+        house.publish_sample("expenses.review").await;
+        let cancelled = house
+            .enqueue("expenses.review", review(), "k1")
+            .await
+            .run_id;
+        house
+            .engine
+            .cancel(&self::by(), &cancelled, None)
+            .await
+            .unwrap();
+        let run = house
+            .enqueue("expenses.review", review(), "k2")
+            .await
+            .run_id;
+        let workers = house.workers("w");
+        assert_eq!(house.ended(&run).await, RunStatus::Succeeded);
+        assert!(workers.stop(Duration::from_secs(5)).await);
+        let (by, may) = (by(), permissions());
+        let simulated = house.engine.simulate(&by, &may, simulation()).await;
+        simulated.unwrap();
+        house.store.record_act(act(&by, "é")).await.unwrap();
+        let entries = house.store.audit_after(&by.tenant, 0, 1_000).await.unwrap();
+        let mut events = Vec::new();
+        for (entry, at) in entries.iter().zip(1..) {
+            let Some(covered) = Covered::of(entry) else {
+                continue;
+            };
+            let run_id = covered.run_id.to_string();
+            events.extend((covered.first..=covered.last).map(|n| (run_id.clone(), n, at)));
+        }
+        let mut raw = raw::open(folder).await;
+        raw::disarm(&mut raw).await;
+        let stored: i64 = sqlx::query_scalar("select count(*) from workflow_run_events")
+            .fetch_one(&mut raw)
+            .await
+            .unwrap();
+        assert_eq!(events.len(), usize::try_from(stored).unwrap());
+        let books = Self {
+            house,
+            raw,
+            events,
+            last: entries.len() as u64,
+        };
+        let answer = books.verify().await;
+        assert!(answer.valid, "{answer:?}");
+        assert_eq!(answer.checked_through_sequence, books.last);
+        books
+    }
+
+    async fn verify(&self) -> Verification {
+        let tenant = by().tenant;
+        self.house.engine.verify_audit(&tenant).await.unwrap()
+    }
+
+    /// What is found while some statements have their effect, which is undone afterwards.
+    async fn found_after(&mut self, damage: impl AsRef<str>) -> (u64, Break) {
+        let tables = [
+            "workflow_audit_events",
+            "workflow_audit_heads",
+            "workflow_run_events",
+        ];
+        for table in tables {
+            raw::run(
+                &mut self.raw,
+                &format!(
+                    "drop table if exists temp.k_{table};
+                          create temp table k_{table} as select * from main.{table}"
+                ),
+            )
+            .await;
+        }
+        let damage = damage.as_ref();
+        raw::run(&mut self.raw, damage).await;
+        let answer = self.verify().await;
+        for table in tables {
+            let columns = raw::columns(&mut self.raw, table).await.join(", ");
+            raw::run(
+                &mut self.raw,
+                &format!(
+                    "begin; delete from main.{table};
+                          insert into main.{table} ({columns}) select {columns} from temp.k_{table};
+                          commit"
+                ),
+            )
+            .await;
+        }
+        let at = answer.first_broken_sequence;
+        let at = at.unwrap_or_else(|| panic!("nothing was found after: {damage}"));
+        assert!(!answer.valid);
+        assert_eq!(answer.checked_through_sequence, at - 1, "{damage}");
+        (at, answer.reason.unwrap())
+    }
+}
+
+/// Sets a column to bytes, whatever they are.
+fn set(table: &str, column: &str, bytes: &[u8], place: &str) -> String {
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("update {table} set {column} = cast(x'{hex}' as text) where {place}")
+}
+
+async fn text(raw: &mut SqliteConnection, table: &str, column: &str, place: &str) -> Vec<u8> {
+    let query = format!("select cast({column} as blob) from {table} where {place}");
+    let row = sqlx::query(AssertSqlSafe(query)).fetch_one(raw).await;
+    row.unwrap().get(0)
+}
+
+#[tokio::test]
+async fn h3_a_flipped_byte_of_an_entry_is_found_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut books = Books::open(folder.path()).await;
+    let table = "workflow_audit_events";
+    for at in 1..=books.last {
+        let place = format!("tenant_id = 'default' and sequence = {at}");
+        for column in ["entry", "action", "subject_kind", "subject_id"] {
+            let whole = text(&mut books.raw, table, column, &place).await;
+            // Every byte of one entry, and one of every other text, in turn with what is no UTF-8.
+            let every = at == 3 && column == "entry";
+            let first = (at as usize * 131) % whole.len();
+            let count = if every { whole.len() } else { 1 };
+            for offset in (0..count).map(|n| (first + n) % whole.len()) {
+                let mut bent = whole.clone();
+                bent[offset] ^= if offset % 5 == 0 {
+                    0x80
+                } else {
+                    1 << (offset % 7)
+                };
+                let damage = set(table, column, &bent, &place);
+                let (found, _) = books.found_after(&damage).await;
+                assert_eq!(found, at, "{damage}");
+            }
+        }
+    }
+    // A row that is moved is missing where it was.
+    let (found, _) = books
+        .found_after("update workflow_audit_events set sequence = 1000 where sequence = 4")
+        .await;
+    assert_eq!(found, 4);
+    let (found, _) = books
+        .found_after("update workflow_audit_events set tenant_id = 'other' where sequence = 4")
+        .await;
+    assert_eq!(found, 4);
+    assert!(books.verify().await.valid, "what was undone is whole again");
+}
+
+#[tokio::test]
+async fn h3_a_flipped_byte_of_an_event_is_found_at_its_entry() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut books = Books::open(folder.path()).await;
+    let table = "workflow_run_events";
+    for (index, (run_id, sequence, entry)) in books.events.clone().into_iter().enumerate() {
+        let place = format!("run_id = '{run_id}' and sequence = {sequence}");
+        for column in ["payload", "event_type"] {
+            let whole = text(&mut books.raw, table, column, &place).await;
+            let every = index == 5 && column == "payload";
+            let count = if every { whole.len() } else { 1 };
+            for offset in (0..count).map(|n| (index * 17 + n) % whole.len()) {
+                let mut bent = whole.clone();
+                bent[offset] ^= if offset % 5 == 0 {
+                    0x80
+                } else {
+                    1 << (offset % 7)
+                };
+                let damage = set(table, column, &bent, &place);
+                assert_eq!(
+                    books.found_after(&damage).await,
+                    (entry, Break::Events),
+                    "{damage}"
+                );
+            }
+        }
+        let numbers = [
+            "schema_version = 2",
+            "recorded_at = recorded_at + 1",
+            "recorded_at = -1",
+            "virtual_offset_ms = coalesce(virtual_offset_ms, -1) + 1",
+        ];
+        let damage = format!("update {table} set {} where {place}", numbers[index % 4]);
+        assert_eq!(
+            books.found_after(&damage).await,
+            (entry, Break::Events),
+            "{damage}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn h3_rows_that_were_removed_swapped_added_or_cut_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut books = Books::open(folder.path()).await;
+    let last = books.last;
+    let entries = "workflow_audit_events";
+    for at in 1..=last {
+        let gone = books.found_after(format!("delete from {entries} where sequence = {at}"));
+        let reason = if at == last { Break::Head } else { Break::Link };
+        assert_eq!(gone.await, (at, reason));
+        let cut = books.found_after(format!("delete from {entries} where sequence >= {at}"));
+        assert_eq!(cut.await, (at, Break::Head));
+        if at < last {
+            let swap = format!(
+                "update {entries} set sequence = -1 where sequence = {at};
+                 update {entries} set sequence = {at} where sequence = {at} + 1;
+                 update {entries} set sequence = {at} + 1 where sequence = -1"
+            );
+            assert_eq!(books.found_after(&swap).await.0, at);
+        }
+        let copied = |to: String| {
+            format!(
+                "insert into {entries} (tenant_id, sequence, action, subject_kind, subject_id, entry)
+                 select tenant_id, {to}, action, subject_kind, subject_id, entry
+                 from {entries} where sequence = {at}"
+            )
+        };
+        let added = books.found_after(copied(format!("{last} + 1"))).await;
+        assert_eq!(added.0, last + 1);
+        let before = books.found_after(copied("0".to_owned())).await;
+        assert_eq!(before.0, 1);
+    }
+    let heads = "workflow_audit_heads";
+    for (damage, at) in [
+        (format!("delete from {heads}"), 1),
+        (format!("update {heads} set sequence = sequence - 1"), last),
+        (
+            format!("update {heads} set sequence = sequence + 1"),
+            last + 1,
+        ),
+        (
+            format!("update {heads} set hash = replace(hash, substr(hash, 9, 1), 'g')"),
+            last,
+        ),
+        (format!("update {heads} set hash = '{}'", Hash::ZERO), last),
+    ] {
+        assert_eq!(
+            books.found_after(&damage).await,
+            (at, Break::Head),
+            "{damage}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn h3_events_that_were_removed_swapped_or_added_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut books = Books::open(folder.path()).await;
+    let events = "workflow_run_events";
+    let copy = |place: &str, run_id: &str, sequence: u64| {
+        format!(
+            "insert into {events} (tenant_id, run_id, sequence, event_type, schema_version, payload,
+                                   recorded_at, virtual_offset_ms)
+             select tenant_id, '{run_id}', {sequence}, event_type, schema_version, payload,
+                    recorded_at, virtual_offset_ms from {events} where {place}"
+        )
+    };
+    let all = books.events.clone();
+    for (index, (run_id, sequence, entry)) in all.iter().enumerate() {
+        let place = format!("run_id = '{run_id}' and sequence = {sequence}");
+        let gone = books.found_after(format!("delete from {events} where {place}"));
+        assert_eq!(gone.await, (*entry, Break::Events));
+        let moved = format!("update {events} set run_id = 'x' where {place}");
+        assert_eq!(books.found_after(&moved).await, (*entry, Break::Events));
+        if all.get(index + 1).is_some_and(|next| next.0 == *run_id) {
+            let swap = format!(
+                "update {events} set sequence = -1 where {place};
+                 update {events} set sequence = {sequence}
+                 where run_id = '{run_id}' and sequence = {sequence} + 1;
+                 update {events} set sequence = {sequence} + 1
+                 where run_id = '{run_id}' and sequence = -1"
+            );
+            assert_eq!(books.found_after(&swap).await, (*entry, Break::Events));
+        } else {
+            // After the last event of a run, and before its first.
+            let added = books.found_after(copy(&place, run_id, sequence + 1)).await;
+            assert_eq!(added, (*entry, Break::Events));
+            let added = books.found_after(copy(&place, run_id, 0)).await;
+            assert_eq!(added, (*entry, Break::Events));
+            // Of a run that no entry knows.
+            let stray = books.found_after(copy(&place, "zzz", 1)).await;
+            assert_eq!(stray, (books.last + 1, Break::Events));
+        }
+    }
+}
+
+#[tokio::test]
+async fn b124_a_thousand_entries_survive_a_restart_and_a_copy_and_show_what_was_done_to_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    for n in 1..=1_000 {
+        let text = format!("entry {n}");
+        house.store.record_act(act(&by(), &text)).await.unwrap();
+    }
+    drop(house);
+    // Dumped and restored: every row written anew into another file.
+    let other = tempfile::tempdir().unwrap();
+    let mut raw = raw::open(folder.path()).await;
+    let copy = other.path().join("sluicegate.sqlite");
+    raw::run(&mut raw, &format!("vacuum into '{}'", copy.display())).await;
+    for folder in [folder.path(), other.path()] {
+        let house = House::open(folder).await;
+        let tenant = by().tenant;
+        let verify = || house.engine.verify_audit(&tenant);
+        let answer = verify().await.unwrap();
+        assert!(answer.valid);
+        assert_eq!(answer.checked_through_sequence, 1_000);
+        let mut raw = raw::open(folder).await;
+        raw::disarm(&mut raw).await;
+        let turn = |from: &str, to: &str| {
+            format!(
+                "update workflow_audit_events set entry = replace(entry, '{from}', '{to}')
+                     where sequence = 500"
+            )
+        };
+        raw::run(&mut raw, &turn("entry 500", "entry 5o0")).await;
+        let answer = verify().await.unwrap();
+        assert_eq!(answer.first_broken_sequence, Some(500));
+        assert_eq!(answer.reason, Some(Break::Content));
+        assert_ne!(answer.expected_previous_hash, answer.actual_previous_hash);
+        raw::run(&mut raw, &turn("entry 5o0", "entry 500")).await;
+        assert!(verify().await.unwrap().valid);
+        raw::run(
+            &mut raw,
+            "delete from workflow_audit_events where sequence = 700",
+        )
+        .await;
+        // Entry 700 is not there: 701 stands in its place and names another one before it.
+        let answer = verify().await.unwrap();
+        assert_eq!(answer.first_broken_sequence, Some(700));
+        assert_eq!(answer.checked_through_sequence, 699);
+        assert_eq!(answer.reason, Some(Break::Link));
+        assert!(answer.expected_previous_hash.is_some());
+        assert!(answer.actual_previous_hash.is_some());
+    }
+}
+
+fn draft(text: &str) -> GraphText {
+    let canonical = value::canonical(&json!({"text": text}));
+    GraphText {
+        checksum: Hash::of(canonical.as_bytes()),
+        canonical,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b125_the_chain_never_forks_and_is_whole_at_every_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = House::open(folder.path()).await;
+    first.sample_agents().await;
+    // A tenant whose very first entry is one of these.
+    let tenant = TenantId::from("fresh");
+    let owner = first.store.owner(&by().tenant).await.unwrap();
+    first.store.ensure_tenant(&tenant, &owner).await.unwrap();
+    first.publish_sample("expenses.review").await;
+    let houses = [
+        first,
+        House::open(folder.path()).await,
+        House::open(folder.path()).await,
+    ];
+    let workers: Vec<_> = houses
+        .iter()
+        .zip(["a", "b", "c"])
+        .map(|(h, n)| h.workers(n))
+        .collect();
+    let mut acts = tokio::task::JoinSet::new();
+    for n in 0..50_usize {
+        let (store, engine) = (houses[n % 3].store.clone(), houses[n % 3].engine.clone());
+        let tenant = tenant.clone();
+        acts.spawn(async move {
+            let new = NewWorkflow {
+                key: format!("w{n}").as_str().into(),
+                name: "w".to_owned(),
+                description: String::new(),
+                graph: draft("first"),
+            };
+            let made = store.create_workflow(&of(&tenant), new).await.unwrap();
+            let save = Save {
+                workflow_id: made.row.workflow_id,
+                expected: 1,
+                change: DraftChange {
+                    graph: Some(draft("second")),
+                    name: None,
+                    description: None,
+                },
+            };
+            store.save_draft(&of(&tenant), save).await.unwrap();
+            let request = sluicegate_server::engine::Enqueue {
+                workflow_key: "expenses.review".into(),
+                input: review(),
+                idempotency_key: format!("k{n}"),
+            };
+            let run = engine
+                .enqueue(&by(), &permissions(), request)
+                .await
+                .unwrap();
+            if n % 2 == 0 {
+                engine.cancel(&by(), &run.run_id, None).await.unwrap();
+            }
+            run.run_id
+        });
+    }
+    // While they go on, whatever was read first is whole.
+    let mut seen = 0;
+    let mut runs: Vec<RunId> = Vec::new();
+    while let Some(run) = acts.join_next().await {
+        runs.push(run.unwrap());
+        for tenant in [&tenant, &by().tenant] {
+            let answer = houses[runs.len() % 3]
+                .engine
+                .verify_audit(tenant)
+                .await
+                .unwrap();
+            assert!(answer.valid, "{answer:?}");
+            seen = seen.max(answer.checked_through_sequence);
+        }
+    }
+    for run in &runs {
+        houses[0].ended(run).await;
+    }
+    for workers in workers {
+        assert!(workers.stop(Duration::from_secs(5)).await);
+    }
+    for tenant in [tenant, by().tenant] {
+        let answer = houses[0].engine.verify_audit(&tenant).await.unwrap();
+        assert!(answer.valid, "{answer:?}");
+        let entries = houses[0]
+            .store
+            .audit_after(&tenant, 0, 100_000)
+            .await
+            .unwrap();
+        assert_eq!(answer.checked_through_sequence, entries.len() as u64);
+        let previous: std::collections::BTreeSet<_> = entries
+            .iter()
+            .map(|entry| entry["previousHash"].to_string())
+            .collect();
+        assert_eq!(previous.len(), entries.len(), "each is followed once");
+        assert!(entries.len() as u64 >= seen.min(100));
+    }
+}
+
+#[tokio::test]
+async fn b125_an_act_whose_entry_cannot_be_written_did_not_happen() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    house.sample_agents().await;
+    let workflow_id = house.publish_sample("expenses.review").await;
+    let run = house.enqueue("expenses.review", review(), "k").await.run_id;
+    let mut raw = raw::open(folder.path()).await;
+    for (table, write) in [
+        ("workflow_audit_events", "insert on workflow_audit_events"),
+        ("workflow_audit_heads", "update on workflow_audit_heads"),
+    ] {
+        raw::run(
+            &mut raw,
+            &format!(
+                "create trigger refuse before {write} begin select raise(abort, 'refused'); end"
+            ),
+        )
+        .await;
+        let before = raw::dump(&mut raw).await;
+        let refused = |what: &str, error: StoreError| {
+            assert!(
+                matches!(error, StoreError::Database(_)),
+                "{what}: {error} ({table})"
+            );
+        };
+        let by = by();
+        let new = NewWorkflow {
+            key: "other".into(),
+            name: "Other".to_owned(),
+            description: String::new(),
+            graph: draft("x"),
+        };
+        let made = house.store.create_workflow(&by, new).await;
+        refused("create", made.unwrap_err());
+        let save = Save {
+            workflow_id: workflow_id.clone(),
+            expected: 1,
+            change: DraftChange {
+                graph: Some(draft("x")),
+                name: None,
+                description: None,
+            },
+        };
+        refused("save", house.store.save_draft(&by, save).await.unwrap_err());
+        let archived = house.store.archive(&by, &workflow_id, 1).await;
+        refused("archive", archived.unwrap_err());
+        let enqueued = house
+            .try_enqueue("expenses.review", review(), "other")
+            .await;
+        assert!(enqueued.is_err());
+        assert!(house.engine.cancel(&by, &run, None).await.is_err());
+        let may = permissions();
+        let simulated = house.engine.simulate(&by, &may, simulation()).await;
+        assert!(simulated.is_err());
+        assert!(house.store.record_act(act(&by, "refused")).await.is_err());
+        assert_eq!(raw::dump(&mut raw).await, before, "nothing of it stands");
+        // A worker gets nowhere, and goes on once it can.
+        let workers = house.workers("w");
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert_eq!(house.types(&run).await, ["run.queued"]);
+        assert!(workers.stop(Duration::from_secs(5)).await);
+        raw::run(&mut raw, "drop trigger refuse").await;
+        house.check(&run).await;
+    }
+    house.store.void_leases().await.unwrap();
+    let workers = house.workers("w");
+    assert_eq!(house.ended(&run).await, RunStatus::Succeeded);
+    house.check(&run).await;
+    assert!(workers.stop(Duration::from_secs(5)).await);
+}
