@@ -1,5 +1,7 @@
 //! An action whose effects are counted by key, in a table that outlives the engine.
 
+#![allow(dead_code, reason = "each test file uses its own part")]
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

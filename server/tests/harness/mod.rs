@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 pub(crate) mod cluster;
+pub(crate) mod ground;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -37,6 +38,8 @@ pub(crate) struct House {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) claims: Arc<dyn Claims>,
     pub(crate) engine: Arc<Engine>,
+    /// The keys of the engine.
+    pub(crate) keys: Keys,
 }
 
 pub(crate) fn by() -> By {
@@ -115,10 +118,12 @@ impl House {
             hub: Hub::default(),
             actions,
         });
+        let keys = Keys::open(&folder.join("keys")).unwrap();
         Self {
             store,
             claims,
             engine,
+            keys,
         }
     }
 
@@ -292,8 +297,10 @@ impl House {
         attempts.sort_by(|a, b| (&a.node_id, a.attempt).cmp(&(&b.node_id, b.attempt)));
         assert_eq!(detail.attempts, attempts);
         assert_eq!(detail.edges, rows.edges);
-        let entries = self.store.audit_after(&tenant, 0, 100_000).await.unwrap();
+        // The head first: others may append meanwhile.
         let head = self.store.audit_head(&tenant).await.unwrap();
+        let entries = u32::try_from(head.sequence).unwrap();
+        let entries = self.store.audit_after(&tenant, 0, entries).await.unwrap();
         assert!(audit::verify(&entries, Some(head), None).valid);
         let entries: Vec<audit::Entry> = entries
             .into_iter()
