@@ -27,7 +27,7 @@ use sluicegate_core::ids::RunId;
 use sluicegate_core::run::{ChildKind, Command, RollupState, RunStatus};
 use sluicegate_core::value::Value;
 use sluicegate_server::actions::{Action, ActionFault, Invocation};
-use sluicegate_server::store::{Store, StoreError};
+use sluicegate_server::store::StoreError;
 use sluicegate_server::worker::Workers;
 
 const ACTION: ChildKind = ChildKind::Action;

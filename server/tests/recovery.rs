@@ -24,7 +24,7 @@ use shapes::house;
 use sluicegate_core::ids::{ChildId, RunId};
 use sluicegate_core::run::{ChildKind, RunStatus};
 use sluicegate_core::value::Value;
-use sluicegate_server::store::{ChildCancelled, ChildStanding, Store};
+use sluicegate_server::store::{ChildCancelled, ChildStanding};
 use sluicegate_server::worker::Workers;
 
 const KINDS: [ChildKind; 2] = [ChildKind::Agent, ChildKind::Action];

@@ -26,7 +26,7 @@ use sluicegate_core::limits::Limits;
 use sluicegate_core::run::{ChildKind, Command, RollupState, RunStatus};
 use sluicegate_core::value::Value;
 use sluicegate_server::engine::{Simulate, Subject};
-use sluicegate_server::store::{Parked, Store};
+use sluicegate_server::store::Parked;
 use sluicegate_server::worker::Workers;
 
 const ACTION: ChildKind = ChildKind::Action;

@@ -19,7 +19,7 @@ use sluicegate_server::clock::Clock;
 use sluicegate_server::payload::Place;
 use sluicegate_server::store::{
     Accepted, AuditDraft, ChildEnd, ChildIntent, ChildSettlement, ChildStanding, ChildStatus,
-    Claim, Claimed, Commit, EnqueueOutcome, Guard, NewRun, RunReference, Sealed, Store, StoreError,
+    Claim, Claimed, Commit, EnqueueOutcome, Guard, NewRun, RunReference, Sealed, StoreError,
     StoredEvent, by_key,
 };
 

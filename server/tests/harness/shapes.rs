@@ -8,7 +8,7 @@ use serde_json::json;
 use sluicegate_core::run::ChildKind;
 use sluicegate_core::value::Value;
 use sluicegate_server::actions::Action;
-use sluicegate_server::store::{ChildView, Store, StoredEvent};
+use sluicegate_server::store::{ChildView, StoredEvent};
 
 use crate::counting::{Business, Count};
 use crate::harness::ground::Ground;
