@@ -84,6 +84,15 @@ pub(crate) fn settings(name: &str) -> WorkerSettings {
     }
 }
 
+/// A graph as drafts keep it.
+pub(crate) fn text_of(graph: &Value) -> GraphText {
+    let graph = Graph::read(graph).unwrap();
+    GraphText {
+        canonical: value::canonical(&graph.to_value().unwrap()),
+        checksum: graph.checksum().unwrap(),
+    }
+}
+
 impl House {
     /// Opens the folder; what is there stays.
     pub(crate) async fn open(folder: &Path) -> Self {
@@ -147,17 +156,6 @@ impl House {
     }
 
     pub(crate) async fn publish_for(&self, tenant: &TenantId, key: &str, graph: &Value) -> String {
-        let graph = Graph::read(graph).unwrap();
-        let catalogue = self.engine.catalogue(tenant).await.unwrap();
-        let compiled = compile(&graph, Some(&catalogue), &Limits::default());
-        let plan = compiled
-            .plan
-            .unwrap_or_else(|| panic!("{:?}", compiled.issues));
-        let document = value::to_value(&plan).unwrap();
-        let text = GraphText {
-            canonical: value::canonical(&graph.to_value().unwrap()),
-            checksum: graph.checksum().unwrap(),
-        };
         let by = of(tenant);
         let made = self.store.create_workflow(
             &by,
@@ -165,21 +163,40 @@ impl House {
                 key: key.into(),
                 name: key.to_owned(),
                 description: String::new(),
-                graph: text.clone(),
+                graph: text_of(graph),
             },
         );
         let id = made.await.unwrap().row.workflow_id;
+        self.publish_draft(tenant, &id, 1, graph).await;
+        id
+    }
+
+    /// Publishes the draft of this version, which is this graph.
+    pub(crate) async fn publish_draft(
+        &self,
+        tenant: &TenantId,
+        workflow_id: &str,
+        version: u64,
+        graph: &Value,
+    ) {
+        let text = text_of(graph);
+        let graph = Graph::read(graph).unwrap();
+        let catalogue = self.engine.catalogue(tenant).await.unwrap();
+        let compiled = compile(&graph, Some(&catalogue), &Limits::default());
+        let plan = compiled
+            .plan
+            .unwrap_or_else(|| panic!("{:?}", compiled.issues));
+        let document = value::to_value(&plan).unwrap();
         let publication = Publication {
-            workflow_id: id.clone(),
-            expected: 1,
+            workflow_id: workflow_id.to_owned(),
+            expected: version,
             graph: text,
             plan_hash: value::hash(&document),
             plan: document,
             compiler_version: "1".to_owned(),
             note: None,
         };
-        self.store.publish(&by, publication).await.unwrap();
-        id
+        self.store.publish(&of(tenant), publication).await.unwrap();
     }
 
     pub(crate) async fn publish_sample(&self, key: &str) -> String {

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -38,10 +39,18 @@ pub(crate) struct Served {
 impl Served {
     /// Starts the binary on a folder, with more environment variables.
     pub(crate) fn start(folder: &Path, environment: &[(&str, &str)]) -> Self {
-        let mut process = command(folder, environment)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        Self::begin(command(folder, environment))
+    }
+
+    /// The same, with its log in a file.
+    pub(crate) fn start_logging(folder: &Path, environment: &[(&str, &str)], log: File) -> Self {
+        let mut command = command(folder, environment);
+        command.stderr(log);
+        Self::begin(command)
+    }
+
+    fn begin(mut command: Command) -> Self {
+        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
         let first = lines.next().map_or_else(String::new, Result::unwrap);
         let address = first.strip_prefix("listening on ").unwrap_or("").to_owned();
@@ -65,11 +74,41 @@ impl Served {
     }
 
     pub(crate) fn get(&self, path: &str) -> Value {
-        let mut answer = ureq::get(format!("{}{path}", self.address))
-            .header("Authorization", format!("Bearer {SECRET}"))
-            .call()
-            .unwrap();
+        let mut answer = self.request(path).call().unwrap();
         serde_json::from_reader(answer.body_mut().as_reader()).unwrap()
+    }
+
+    /// Reads an answer to its end, and gives its status.
+    pub(crate) fn read_whole(&self, path: &str) -> u16 {
+        let mut answer = self.request(path).call().unwrap();
+        let status = answer.status().as_u16();
+        answer.body_mut().read_to_string().unwrap();
+        status
+    }
+
+    /// Sends a document; gives the status and the answer.
+    pub(crate) fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let answer = ureq::post(format!("{}{path}", self.address))
+            .config()
+            .http_status_as_error(false)
+            .build()
+            .header("Authorization", format!("Bearer {SECRET}"))
+            .header("Content-Type", "application/json")
+            .send(body.to_string());
+        let mut answer = answer.unwrap();
+        let status = answer.status().as_u16();
+        (
+            status,
+            serde_json::from_reader(answer.body_mut().as_reader()).unwrap_or_default(),
+        )
+    }
+
+    fn request(&self, path: &str) -> ureq::RequestBuilder<ureq::typestate::WithoutBody> {
+        ureq::get(format!("{}{path}", self.address))
+            .config()
+            .http_status_as_error(false)
+            .build()
+            .header("Authorization", format!("Bearer {SECRET}"))
     }
 
     /// Waits until the run's status is one of these.
