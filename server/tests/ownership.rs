@@ -27,7 +27,7 @@ use shapes::{house, of_type};
 use sluicegate_core::ids::{RunId, TenantId, WorkerId};
 use sluicegate_core::run::{ChildKind, Command, RunStatus};
 use sluicegate_core::time::Millis;
-use sluicegate_server::store::{Account, Claim, StoreError};
+use sluicegate_server::store::{Account, StoreError};
 use sluicegate_server::worker::{WorkerSettings, Workers};
 
 const ACTION: ChildKind = ChildKind::Action;
@@ -158,13 +158,8 @@ async fn w3(ground: &Ground) {
     house
         .until(&run, |status| status == RunStatus::WaitingRetry)
         .await;
-    let claim = Claim {
-        worker_id: WorkerId::from("greedy"),
-        lease_ms: 60_000,
-        limit: 8,
-    };
     for _ in 0..3 {
-        assert!(house.store.claim(&claim).await.unwrap().is_empty());
+        assert!(hand::claim(&house, "greedy", 60_000, 8).await.is_empty());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let due = house.store.next_due().await.unwrap().unwrap();
@@ -217,12 +212,7 @@ async fn w5_leases_are_renewed_under_load() {
 
 /// Whose runs a claim takes, in order.
 async fn turns(house: &House, limit: u32) -> Vec<TenantId> {
-    let claim = Claim {
-        worker_id: WorkerId::from("w"),
-        lease_ms: 600_000,
-        limit,
-    };
-    let claimed = house.store.claim(&claim).await.unwrap();
+    let claimed = hand::claim(house, "w", 600_000, limit).await;
     claimed.into_iter().map(|held| held.tenant).collect()
 }
 
@@ -467,12 +457,7 @@ async fn w7_sigterm_hands_back_what_is_held() {
         let row = house.row(run).await;
         assert_eq!(row.status, RunStatus::WaitingAgent);
     }
-    let claim = Claim {
-        worker_id: WorkerId::from("next"),
-        lease_ms: 1,
-        limit: 8,
-    };
-    let claimed = house.store.claim(&claim).await.unwrap();
+    let claimed = hand::claim(&house, "next", 1, 8).await;
     assert_eq!(claimed.len(), 5, "nothing waits for a lease");
     assert!(claimed.iter().all(|held| held.over.is_none()));
     for held in &claimed {

@@ -53,12 +53,7 @@ impl<'h> Hand<'h> {
 
     /// Takes the lease of the run that is due, and decides nothing.
     async fn hold(house: &'h House, name: &str, lease_ms: u64) -> Self {
-        let claim = Claim {
-            worker_id: WorkerId::from(name),
-            lease_ms,
-            limit: 1,
-        };
-        let held = house.store.claim(&claim).await.unwrap().remove(0);
+        let held = claim(house, name, lease_ms, 1).await.remove(0);
         let detail = house.store.run_detail(&held.tenant, &held.run_id);
         let plan = Plan::read(&detail.await.unwrap().plan).unwrap();
         let run = Run::new(&plan, held.tenant.clone(), held.run_id.clone());
@@ -275,6 +270,16 @@ impl<'h> Hand<'h> {
         };
         self.house.store.settle_child(settlement).await.unwrap()
     }
+}
+
+/// Takes the leases of up to `limit` runs that are due, in their order.
+pub(crate) async fn claim(house: &House, worker: &str, lease_ms: u64, limit: u32) -> Vec<Claimed> {
+    let claim = Claim {
+        worker_id: WorkerId::from(worker),
+        lease_ms,
+        limit,
+    };
+    house.store.claim(&claim).await.unwrap()
 }
 
 /// A decision in the form that is stored.
