@@ -20,7 +20,7 @@ use sluicegate_core::simulate::Fixtures;
 use sluicegate_core::value::{self, Value};
 use sluicegate_server::engine::{Simulate, Subject};
 use sluicegate_server::store::{
-    AuditDraft, By, DraftChange, GraphText, NewWorkflow, Save, Store, StoreError,
+    AuditDraft, By, DraftChange, GraphText, NewWorkflow, Save, StoreError,
 };
 use sqlx::{AssertSqlSafe, Row, SqliteConnection};
 

@@ -9,6 +9,7 @@ mod client;
 mod fault;
 mod input;
 mod output;
+mod payload_keys;
 mod run;
 mod serve;
 mod simulate;
@@ -51,6 +52,9 @@ enum Command {
     /// Check a server's audit chain
     #[command(subcommand)]
     Audit(Audit),
+    /// The keys that payloads are encrypted with
+    #[command(subcommand)]
+    PayloadKeys(PayloadKeys),
     /// Print the server's settings in force
     Config(crate::config::Arguments),
 }
@@ -139,6 +143,19 @@ struct Verify {
     remote: crate::config::RemoteArguments,
 }
 
+#[derive(Debug, Subcommand)]
+enum PayloadKeys {
+    /// Add a new key, which a server writes with from its next start; what older keys encrypted
+    /// stays readable
+    Rotate(Rotate),
+}
+
+#[derive(Debug, Args)]
+struct Rotate {
+    #[command(flatten)]
+    storage: crate::config::StorageArguments,
+}
+
 /// The answer of a command that has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
@@ -179,6 +196,9 @@ fn carry_out(command: Command, output: &mut Output) -> Result<Answer, Fault> {
         Command::Serve(arguments) => serve::serve(&arguments, output),
         Command::Run(arguments) => run::run(&arguments, output),
         Command::Audit(Audit::Verify(arguments)) => audit::verify(&arguments, output),
+        Command::PayloadKeys(PayloadKeys::Rotate(arguments)) => {
+            payload_keys::rotate(&arguments, output)
+        }
         Command::Config(arguments) => serve::config(&arguments, output),
     }
 }

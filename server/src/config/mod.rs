@@ -3,6 +3,7 @@
 
 mod remote;
 mod sources;
+mod storage;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -13,6 +14,7 @@ use sluicegate_core::time::Millis;
 pub use remote::{Remote, RemoteArguments};
 pub use sources::WrongSetting;
 pub(crate) use sources::os_reason;
+pub use storage::{Storage, StorageArguments};
 
 use sources::Sources;
 

@@ -4,24 +4,34 @@
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
 use sluicegate_core::ids::Hash;
 
-/// The keys of a server, oldest first; at least one.
+/// The keys of a server. Clones share what is read anew.
 #[derive(Clone)]
 pub struct Keys {
-    oldest: (String, [u8; 32]),
-    later: Vec<(String, [u8; 32])>,
+    path: PathBuf,
+    ring: Arc<RwLock<Ring>>,
 }
+
+/// The keys of a file, oldest first; at least one.
+struct Ring {
+    oldest: Key,
+    later: Vec<Key>,
+}
+
+/// A key and its id.
+type Key = (String, [u8; 32]);
 
 /// Why there are no keys.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFault {
     /// The file cannot be read or made.
-    #[error("the key file {path}: {error}")]
+    #[error("the key file {path}: {reason}", reason = crate::config::os_reason(error))]
     File {
         /// Which.
         path: PathBuf,
@@ -51,7 +61,9 @@ pub enum KeyFault {
 
 impl std::fmt::Debug for Keys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.ids()).finish()
+        let ring = self.ring.read().unwrap_or_else(PoisonError::into_inner);
+        let ids = ring.all().map(|(id, _)| id);
+        f.debug_list().entries(ids).finish()
     }
 }
 
@@ -65,37 +77,47 @@ impl Keys {
             path: path.to_owned(),
             error,
         };
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => create(path).map_err(fault)?,
-            Err(error) => return Err(fault(error)),
-        };
-        private(path)?;
-        let mut keys = Vec::new();
-        for (index, line) in text.lines().enumerate() {
-            if line.trim().is_empty() {
-                continue;
+        match fs::metadata(path) {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                write(path, &fresh().map_err(fault)?).map_err(fault)?;
             }
-            let key = key(line.trim()).ok_or_else(|| KeyFault::Line {
-                path: path.to_owned(),
-                line: index + 1,
-            })?;
-            keys.push((fingerprint(&key), key));
+            Err(error) => return Err(fault(error)),
         }
-        if keys.is_empty() {
-            return Err(KeyFault::Line {
-                path: path.to_owned(),
-                line: 1,
-            });
+        Ok(Self {
+            path: path.to_owned(),
+            ring: Arc::new(RwLock::new(Ring::read(path)?)),
+        })
+    }
+
+    /// Puts a new key at the end of an existing file and gives its id. The file is replaced as a
+    /// whole, so that no crash leaves half a key.
+    ///
+    /// # Errors
+    /// [`KeyFault`]; the file is as it was.
+    pub fn rotate(path: &Path) -> Result<String, KeyFault> {
+        let fault = |error| KeyFault::File {
+            path: path.to_owned(),
+            error,
+        };
+        Ring::read(path)?;
+        let mut text = fs::read_to_string(path).map_err(fault)?;
+        if !text.ends_with('\n') {
+            text.push('\n');
         }
-        let later = keys.split_off(1);
-        match keys.pop() {
-            Some(oldest) => Ok(Self { oldest, later }),
-            None => Err(KeyFault::Line {
-                path: path.to_owned(),
-                line: 1,
-            }),
-        }
+        text.push_str(&fresh().map_err(fault)?);
+        let mut next = path.as_os_str().to_owned();
+        next.push(".next");
+        let next = PathBuf::from(next);
+        let replaced = match fs::remove_file(&next) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => write(&next, &text)
+                .and_then(|()| fs::rename(&next, path))
+                .and_then(|()| keep_name(path)),
+        };
+        replaced.map_err(fault)?;
+        let ring = Ring::read(path)?;
+        Ok(ring.newest().0.clone())
     }
 
     /// Checks that every key that stored payloads name is here.
@@ -116,7 +138,8 @@ impl Keys {
     /// key is in the file.
     #[must_use]
     pub fn derive(&self, purpose: &str) -> [u8; 32] {
-        let (_, key) = &self.oldest;
+        let ring = self.ring.read().unwrap_or_else(PoisonError::into_inner);
+        let (_, key) = &ring.oldest;
         match <Hmac<Sha256> as Mac>::new_from_slice(key) {
             Ok(mac) => mac
                 .chain_update(b"sluicegate ")
@@ -129,22 +152,63 @@ impl Keys {
         }
     }
 
-    pub(super) fn newest(&self) -> (&str, &[u8; 32]) {
-        let (id, key) = self.later.last().unwrap_or(&self.oldest);
-        (id, key)
+    pub(super) fn newest(&self) -> Key {
+        let ring = self.ring.read().unwrap_or_else(PoisonError::into_inner);
+        ring.newest().clone()
     }
 
-    pub(super) fn find(&self, id: &str) -> Option<&[u8; 32]> {
-        let all = std::iter::once(&self.oldest).chain(&self.later);
-        all.into_iter()
-            .find(|(found, _)| found == id)
-            .map(|(_, key)| key)
+    /// A key by its id. Another process may have begun to use one that was put into the file
+    /// since it was read here, so an unknown id is looked for there once more.
+    pub(super) fn find(&self, id: &str) -> Option<[u8; 32]> {
+        let known = |keys: &Self| {
+            let ring = keys.ring.read().unwrap_or_else(PoisonError::into_inner);
+            ring.all()
+                .find(|(found, _)| found == id)
+                .map(|(_, key)| *key)
+        };
+        known(self).or_else(|| {
+            let read = Ring::read(&self.path).ok()?;
+            *self.ring.write().unwrap_or_else(PoisonError::into_inner) = read;
+            known(self)
+        })
+    }
+}
+
+impl Ring {
+    fn read(path: &Path) -> Result<Self, KeyFault> {
+        let text = fs::read_to_string(path).map_err(|error| KeyFault::File {
+            path: path.to_owned(),
+            error,
+        })?;
+        private(path)?;
+        let mut keys = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            if line.trim().is_empty() {
+                continue;
+            }
+            let key = key(line.trim()).ok_or_else(|| KeyFault::Line {
+                path: path.to_owned(),
+                line: index + 1,
+            })?;
+            keys.push((fingerprint(&key), key));
+        }
+        let mut keys = keys.into_iter();
+        let oldest = keys.next().ok_or_else(|| KeyFault::Line {
+            path: path.to_owned(),
+            line: 1,
+        })?;
+        Ok(Self {
+            oldest,
+            later: keys.collect(),
+        })
     }
 
-    fn ids(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(&self.oldest)
-            .chain(&self.later)
-            .map(|(id, _)| id.as_str())
+    fn newest(&self) -> &Key {
+        self.later.last().unwrap_or(&self.oldest)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Key> {
+        std::iter::once(&self.oldest).chain(&self.later)
     }
 }
 
@@ -159,7 +223,8 @@ fn key(line: &str) -> Option<[u8; 32]> {
     Hash::parse(&format!("sha256:{line}")).map(|hash| *hash.bytes())
 }
 
-fn create(path: &Path) -> std::io::Result<String> {
+/// A line with a new key.
+fn fresh() -> std::io::Result<String> {
     let mut key = [0; 32];
     getrandom::fill(&mut key).map_err(|error| std::io::Error::other(error.to_string()))?;
     let mut line = String::with_capacity(65);
@@ -167,14 +232,26 @@ fn create(path: &Path) -> std::io::Result<String> {
         line.push_str(&format!("{byte:02x}"));
     }
     line.push('\n');
+    Ok(line)
+}
+
+/// Makes a file that its owner alone may read, durably.
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(path)?;
-    file.write_all(line.as_bytes())?;
+    file.write_all(text.as_bytes())?;
     file.sync_all()?;
-    Ok(line)
+    keep_name(path)
+}
+
+/// Makes a file's name as durable as its content: values that a lost key encrypted are lost too.
+fn keep_name(path: &Path) -> std::io::Result<()> {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let folder = fs::File::open(folder.unwrap_or(Path::new(".")))?;
+    folder.sync_all()
 }
 
 #[cfg(unix)]

@@ -62,9 +62,9 @@ impl Keys {
             msg: text.as_bytes(),
             aad: &place.bytes(),
         };
-        let sealed = XChaCha20Poly1305::new(key.into()).encrypt(&nonce, payload);
+        let sealed = XChaCha20Poly1305::new((&key).into()).encrypt(&nonce, payload);
         bytes.extend(sealed.map_err(|_| Unreadable::NotEncrypted)?);
-        Ok((id.to_owned(), bytes))
+        Ok((id, bytes))
     }
 
     /// Decrypts what [`Keys::seal`] made for the same place.
@@ -84,7 +84,7 @@ impl Keys {
             msg: rest,
             aad: &place.bytes(),
         };
-        let plain = XChaCha20Poly1305::new(key.into())
+        let plain = XChaCha20Poly1305::new((&key).into())
             .decrypt(XNonce::from_slice(nonce), payload)
             .map_err(|_| Unreadable::Broken)?;
         value::read_bytes(&plain).map_err(|_| Unreadable::Broken)

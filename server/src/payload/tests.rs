@@ -45,11 +45,14 @@ fn s7_new_writes_use_the_newest_key_and_old_ones_stay_readable() {
     let (tenant, run) = (TenantId::from("t"), RunId::from("r"));
     let old = keys(folder.path());
     let (first, sealed) = old.seal(place(&tenant, &run, "p"), &1.into()).unwrap();
-    let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, format!("{text}{}\n", "ab".repeat(32))).unwrap();
+    let rotated = Keys::rotate(&file).unwrap();
     let new = keys(folder.path());
-    let (second, _) = new.seal(place(&tenant, &run, "p"), &1.into()).unwrap();
+    let (second, later) = new.seal(place(&tenant, &run, "p"), &1.into()).unwrap();
     assert_ne!(first, second);
+    assert_eq!(second, rotated);
+    // A process that began before knows the new key once it meets it.
+    let opened = old.open_sealed(place(&tenant, &run, "p"), &second, &later);
+    assert_eq!(opened, Ok(1.into()));
     let opened = new.open_sealed(place(&tenant, &run, "p"), &first, &sealed);
     assert_eq!(opened, Ok(1.into()));
     assert_eq!(old.derive("cursor"), new.derive("cursor"));
@@ -57,6 +60,29 @@ fn s7_new_writes_use_the_newest_key_and_old_ones_stay_readable() {
     assert!(new.cover(&file, &[first, second]).is_ok());
     let lacks = new.cover(&file, &["0123456789abcdef".to_owned()]);
     assert!(lacks.unwrap_err().to_string().contains("lacks the key"));
+}
+
+#[test]
+fn s7_a_key_file_that_is_no_key_file_is_not_rotated() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("keys");
+    assert!(matches!(Keys::rotate(&file), Err(KeyFault::File { .. })));
+    assert!(!file.exists());
+    keys(folder.path());
+    let whole = std::fs::read_to_string(&file).unwrap();
+    let broken = format!("{whole}\nabc");
+    std::fs::write(&file, &broken).unwrap();
+    let fault = Keys::rotate(&file).unwrap_err();
+    assert!(fault.to_string().contains("line 3"), "{fault}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), broken);
+    // A line break at the end is not needed, and what a crash left is no obstacle.
+    std::fs::write(&file, whole.trim_end()).unwrap();
+    std::fs::write(folder.path().join("keys.next"), "left").unwrap();
+    Keys::rotate(&file).unwrap();
+    let rotated = std::fs::read_to_string(&file).unwrap();
+    assert!(rotated.starts_with(&whole));
+    assert_eq!(rotated.lines().count(), 2);
+    assert!(!folder.path().join("keys.next").exists());
 }
 
 #[cfg(unix)]

@@ -84,10 +84,10 @@ pub struct ChildEnd {
     pub status: ChildStatus,
     /// The encrypted output: key id, nonce and ciphertext.
     pub output: Option<(String, Vec<u8>)>,
-    /// Why it failed.
+    /// Why it failed, where that is a code of ours.
     pub code: Option<String>,
-    /// Why it failed, for people; free of secrets only after the engine has scrubbed it,
-    /// so it is encrypted too.
+    /// The child's own code and message; free of secrets only after the engine has scrubbed
+    /// them, so they are encrypted too.
     pub message: Option<(String, Vec<u8>)>,
     /// Tokens.
     pub usage: Option<Usage>,

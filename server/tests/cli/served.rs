@@ -253,3 +253,65 @@ fn h3_audit_verify_tells_a_whole_chain_from_a_broken_one() {
     assert_eq!(nobody.status.code(), Some(2));
     assert!(message(&nobody).contains("did not answer"));
 }
+
+#[test]
+fn s7_payload_keys_are_rotated_by_a_command_and_a_lost_one_stops_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let nothing = sluicegate(&["payload-keys", "rotate", "--data", text(&data)], b"");
+    assert_eq!(nothing.status.code(), Some(2));
+    assert!(message(&nothing).contains("there is no such file"));
+
+    let served = Served::start(&data);
+    let key = served.key.clone().unwrap();
+    let files = Files::new();
+    let input = files.write(
+        "input.json",
+        include_str!("../../../samples/expenses.review/approved.input.json"),
+    );
+    let run = |address: &str| {
+        let arguments = [
+            "run",
+            "expenses.review",
+            "--wait",
+            "--json",
+            "--input",
+            text(&input),
+            "--server",
+            address,
+            "--api-key",
+            &key,
+            "--idempotency-key",
+            "k",
+        ];
+        let output = sluicegate(&arguments, b"");
+        assert_eq!(output.status.code(), Some(0), "{}", message(&output));
+        output.stdout
+    };
+    let first = run(&served.address);
+    // It may be rotated while a server runs; the next one writes with the new key.
+    let rotated = sluicegate(&["payload-keys", "rotate", "--data", text(&data)], b"");
+    assert_eq!(rotated.status.code(), Some(0), "{}", message(&rotated));
+    assert!(stdout(&rotated).starts_with("key "), "{}", stdout(&rotated));
+    assert_eq!(served.terminate(), Some(0));
+    let served = Served::start(&data);
+    assert_eq!(
+        run(&served.address),
+        first,
+        "what the old key encrypted is read"
+    );
+    assert_eq!(served.terminate(), Some(0));
+
+    let file = data.join("keys");
+    let keys = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(keys.lines().count(), 2);
+    std::fs::write(&file, format!("{}\n", keys.lines().nth(1).unwrap())).unwrap();
+    let refused = sluicegate(
+        &["serve", "--data", text(&data), "--listen", "127.0.0.1:0"],
+        b"",
+    );
+    assert_eq!(refused.status.code(), Some(2));
+    let said = message(&refused);
+    assert!(said.contains("lacks the key"), "{said}");
+    assert_eq!(said.trim_end().lines().count(), 1);
+}

@@ -1,6 +1,8 @@
 //! The database file as somebody sees it who holds it: a second connection, with every rule that
 //! the tables keep taken away.
 
+#![allow(dead_code, reason = "each test file uses its own part")]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 

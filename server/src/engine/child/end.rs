@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use sluicegate_core::code::Code;
 use sluicegate_core::ids::{ChildId, RunId, TenantId};
-use sluicegate_core::mapping::text_of;
 use sluicegate_core::run::{ChildOutcome, ChildResult};
 use sluicegate_core::value::Value;
 
@@ -18,27 +18,17 @@ impl Engine {
         owned: &Owned,
         result: &ChildResult,
     ) -> Result<ChildEnd, EngineError> {
-        let text = |text: &String| Value::String(text.clone());
-        let (status, output, code, message) = match &result.outcome {
-            ChildOutcome::Success { output } | ChildOutcome::Decision { answer: output } => (
-                ChildStatus::Succeeded,
-                Some(Value::clone(output)),
-                None,
-                None,
-            ),
-            ChildOutcome::Failure { code, message } => (
-                ChildStatus::Failed,
-                None,
-                Some(code.clone()),
-                Some(text(message)),
-            ),
-            ChildOutcome::Refused { code, message } => (
-                ChildStatus::Refused,
-                None,
-                Some(code.clone()),
-                Some(text(message)),
-            ),
-            ChildOutcome::Cancelled => (ChildStatus::Cancelled, None, None, None),
+        let (status, output, fault) = match &result.outcome {
+            ChildOutcome::Success { output } | ChildOutcome::Decision { answer: output } => {
+                (ChildStatus::Succeeded, Some(output), None)
+            }
+            ChildOutcome::Failure { code, message } => {
+                (ChildStatus::Failed, None, Some((code, message)))
+            }
+            ChildOutcome::Refused { code, message } => {
+                (ChildStatus::Refused, None, Some((code, message)))
+            }
+            ChildOutcome::Cancelled => (ChildStatus::Cancelled, None, None),
         };
         let seal = |name: &str, value: &Value| {
             let payload = format!("child/{}/{name}", owned.child_id);
@@ -51,9 +41,15 @@ impl Engine {
         };
         Ok(ChildEnd {
             status,
-            output: output.map(|value| seal("output", &value)).transpose()?,
-            code,
-            message: message.map(|value| seal("message", &value)).transpose()?,
+            output: output.map(|value| seal("output", value)).transpose()?,
+            // What a child calls a code may hold anything; only what everybody knows stands in
+            // the clear.
+            code: fault
+                .and_then(|(code, _)| Code::parse(code))
+                .map(|code| code.as_str().to_owned()),
+            message: fault
+                .map(|(code, message)| seal("message", &serde_json::json!([code, message])))
+                .transpose()?,
             usage: result.usage,
             cost: result.cost.clone(),
         })
@@ -80,8 +76,12 @@ impl Engine {
                 .transpose()
         };
         let code = end.code.unwrap_or_default();
-        let message = open("message", end.message)?;
-        let message = message.map_or_else(|| code.clone(), |text| text_of(&text).into_owned());
+        let (code, message) = match open("message", end.message)? {
+            None => (code.clone(), code),
+            Some(sealed) => serde_json::from_value(sealed).map_err(|_| {
+                EngineError::Broken("a child's fault is a code and a text".to_owned())
+            })?,
+        };
         let output = Arc::new(open("output", end.output)?.unwrap_or_default());
         let outcome = match end.status {
             ChildStatus::Succeeded if decides => ChildOutcome::Decision { answer: output },
