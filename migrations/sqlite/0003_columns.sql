@@ -110,6 +110,9 @@ create index workflow_runs_due
     on workflow_runs (tenant_id, claim_at, queued_at, run_id) where open = 1;
 create index workflow_runs_unwell
     on workflow_runs (tenant_id, queued_at desc, run_id desc) where status in ('failed', 'refused');
+-- What a filter by end and retention go along.
+create index workflow_runs_ended
+    on workflow_runs (tenant_id, completed_at, run_id) where completed_at is not null;
 
 create table new_node_states (
     tenant_id text not null,

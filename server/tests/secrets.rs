@@ -408,7 +408,7 @@ async fn s7_a_run_goes_on_over_a_rotation_and_old_results_stay_readable() {
     named.retain(|id| !old.contains(id));
     assert_eq!(
         named,
-        [key.clone()],
+        [key],
         "what is new is written with the newest"
     );
     assert!(Keys::open(&file).unwrap().cover(&file, &old).is_ok());
