@@ -112,6 +112,30 @@ pub enum Origin {
     },
 }
 
+impl Origin {
+    /// `manual`, `module`, `schedule` or `webhook`.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Manual => "manual",
+            Self::Module { .. } => "module",
+            Self::Schedule { .. } => "schedule",
+            Self::Webhook { .. } => "webhook",
+        }
+    }
+
+    /// The operation, schedule or trigger.
+    #[must_use]
+    pub fn reference(&self) -> Option<&str> {
+        match self {
+            Self::Manual => None,
+            Self::Module { operation_id, .. } => Some(operation_id),
+            Self::Schedule { schedule_id } => Some(schedule_id),
+            Self::Webhook { trigger_id } => Some(trigger_id),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -17,7 +17,7 @@ use sluicegate_core::ids::{Hash, RunId};
 use sluicegate_core::run::{ChildKind, RunStatus};
 use sluicegate_core::value::Value;
 use sluicegate_server::engine::crash::CrashPoint;
-use sluicegate_server::store::ApiKey;
+use sluicegate_server::store::{ApiKey, ChildStatus};
 
 const KEY: &str = "sgk_for-a-test";
 
@@ -222,13 +222,13 @@ async fn a_death_at_any_point_changes_nothing_but_who_worked() {
         CrashPoint::AfterIntent,
         CrashPoint::AfterChildStart,
         CrashPoint::DuringChild,
-        CrashPoint::AfterChildEnd,
     ];
     let mut points = Vec::new();
     for point in CrashPoint::ALL {
         match point {
-            // Its own test: the request dies with the server.
-            CrashPoint::AfterEnqueue => {}
+            // Tests of their own: the request dies with the server; a child that answers at once
+            // ends in the commit that settles it.
+            CrashPoint::AfterEnqueue | CrashPoint::AfterChildEnd => {}
             point if twice.contains(point) => {
                 points.extend([1, 2].map(|nth| format!("{}:{nth}", point.as_str())));
             }
@@ -282,6 +282,23 @@ async fn w8_a_kill_while_an_agent_works_leaves_one_child_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn w8_a_death_between_a_childs_end_and_its_settlement_settles_with_that_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = prepare(folder.path()).await;
+    let run = house.enqueue("slow.work", json!("x"), "k").await.run_id;
+    drop(house);
+    Server::start(folder.path(), Some(CrashPoint::AfterChildEnd.as_str())).died();
+    let server = Server::start(folder.path(), None);
+    server.until(&run, |status| status == "succeeded");
+    server.kill();
+    let house = House::open(folder.path()).await;
+    house.check(&run).await;
+    let children = house.store.children(&by().tenant, &run).await.unwrap();
+    assert_eq!(children.len(), 1);
+    assert_eq!(children[0].executions, 1, "it is not executed again");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn n2_a_request_that_died_with_the_server_finds_its_run_again() {
     let folder = tempfile::tempdir().unwrap();
     let house = prepare(folder.path()).await;
@@ -326,7 +343,7 @@ async fn n2_a_request_that_died_with_the_server_finds_its_run_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn c3_a_child_that_was_intended_and_never_called_is_kept_from_starting_late() {
+async fn c3_a_child_that_was_intended_and_never_called_does_not_start_late() {
     let folder = tempfile::tempdir().unwrap();
     let house = prepare(folder.path()).await;
     let run = house.enqueue("slow.work", json!("x"), "k").await.run_id;
@@ -336,35 +353,30 @@ async fn c3_a_child_that_was_intended_and_never_called_is_kept_from_starting_lat
     house.store.void_leases().await.unwrap();
     let answer = house.engine.cancel(&by(), &run, None).await.unwrap();
     assert_eq!(answer.status, RunStatus::CancelRequested);
+    let begun = Instant::now();
     let workers = house.workers("w");
     assert_eq!(house.ended(&run).await, RunStatus::Cancelled);
-    house.check(&run).await;
     assert!(
-        house
-            .store
-            .children(&by().tenant, &run)
-            .await
-            .unwrap()
-            .is_empty()
+        begun.elapsed() < Duration::from_millis(1_200),
+        "it was not executed"
     );
+    house.check(&run).await;
+    let children = house.store.children(&by().tenant, &run).await.unwrap();
+    assert_eq!(children.len(), 1);
+    assert_eq!(children[0].status, ChildStatus::Cancelled);
     let events = house.events(&run).await;
     let acknowledged = events
         .iter()
         .find(|event| event.event_type == "node.cancel.acknowledged");
-    assert!(
-        !acknowledged
-            .unwrap()
-            .payload
-            .as_object()
-            .unwrap()
-            .contains_key("childId")
+    assert_eq!(
+        acknowledged.unwrap().payload["childId"],
+        children[0].child_id.as_str()
     );
     let settled = events
         .iter()
         .rfind(|event| event.event_type == "node.attempt.settled")
         .unwrap();
     assert_eq!(settled.payload["status"], "cancelled");
-    assert_eq!(settled.payload["code"], "agent.cancelled");
     assert!(workers.stop(Duration::from_secs(5)).await);
 }
 

@@ -2,15 +2,18 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+#[path = "harness/hand.rs"]
+mod hand;
 mod harness;
 
 use std::time::Duration;
 
+use hand::{Taken, claim, take, touch};
 use harness::{House, by};
 use serde_json::json;
-use sluicegate_core::ids::{TenantId, WorkerId};
-use sluicegate_core::run::{Rows, RunStatus};
-use sluicegate_server::store::{Account, Claim, Claimed, Commit, Guard, Parked, StoreError};
+use sluicegate_core::ids::TenantId;
+use sluicegate_core::run::RunStatus;
+use sluicegate_server::store::{Account, Committed, Parked, StoreError};
 
 /// input → output: a run that needs nobody but a worker.
 fn plain() -> sluicegate_core::value::Value {
@@ -32,53 +35,9 @@ async fn house(folder: &std::path::Path) -> House {
     house
 }
 
-fn claim(worker: &str, lease_ms: u64, limit: u32) -> Claim {
-    Claim {
-        worker_id: WorkerId::from(worker),
-        lease_ms,
-        limit,
-    }
-}
-
-/// A commit of nothing but the run's own row, to see what its guard finds.
-async fn touch(house: &House, held: &Claimed, sequence: u64) -> Result<u64, StoreError> {
-    let detail = house
-        .store
-        .run_detail(&held.tenant, &held.run_id)
-        .await
-        .unwrap();
-    let draft = sluicegate_core::audit::Draft {
-        tenant_id: held.tenant.clone(),
-        actor: by().actor,
-        origin: Some(by().origin),
-        action: "node.ready".to_owned(),
-        subject: sluicegate_core::audit::Subject {
-            kind: "run".to_owned(),
-            id: held.run_id.to_string(),
-        },
-        metadata: json!({}),
-        occurred_at: held.expires_at,
-    };
-    house
-        .store
-        .commit(Commit {
-            tenant: held.tenant.clone(),
-            run_id: held.run_id.clone(),
-            guard: Guard::Owner {
-                token: held.token.clone(),
-                fence: held.fence,
-                sequence,
-            },
-            events: Vec::new(),
-            rows: Rows {
-                run: Some(detail.row.row),
-                ..Rows::default()
-            },
-            payloads: Vec::new(),
-            audit: draft,
-            hand_back: false,
-        })
-        .await
+/// A commit of the lease's owner.
+async fn own(house: &House, held: &Taken, sequence: u64) -> Result<Committed, StoreError> {
+    touch(house, held, held.owns(sequence)).await
 }
 
 #[tokio::test]
@@ -86,34 +45,28 @@ async fn w1_w2_a_worker_that_lost_its_lease_writes_nothing_more() {
     let folder = tempfile::tempdir().unwrap();
     let house = house(folder.path()).await;
     house.enqueue("plain", json!(1), "a").await;
-    let first = house
-        .store
-        .claim(&claim("w", 30, 1))
-        .await
-        .unwrap()
-        .remove(0);
-    assert!(touch(&house, &first, 1).await.is_ok());
-    assert_eq!(touch(&house, &first, 2).await, Err(StoreError::Stale));
+    let first = claim(&house, "w", 30, 1).await.remove(0);
+    assert!(own(&house, &first, 1).await.is_ok());
+    assert_eq!(own(&house, &first, 2).await, Err(StoreError::Stale));
     // Expiry alone refuses nothing (W2).
     tokio::time::sleep(Duration::from_millis(60)).await;
-    assert!(touch(&house, &first, 1).await.is_ok());
+    assert!(own(&house, &first, 1).await.is_ok());
     // The same name, another claim: only the token counts.
-    let second = house
-        .store
-        .claim(&claim("w", 60_000, 1))
-        .await
-        .unwrap()
-        .remove(0);
+    let due = house.store.due(1).await.unwrap().remove(0);
+    let second = take(&house, due.clone(), "w", 60_000).await.unwrap();
     assert!(second.fence > first.fence);
-    assert_eq!(touch(&house, &first, 1).await, Err(StoreError::Fenced));
+    assert_eq!(own(&house, &first, 1).await, Err(StoreError::Fenced));
     assert_eq!(
-        house.store.renew(&first, 1_000).await,
+        house.store.renew(&first.held(), 1_000).await,
         Err(StoreError::Fenced)
     );
-    house.store.release(&first).await.unwrap();
-    assert!(touch(&house, &second, 1).await.is_ok());
-    let (prior, _) = second.over.unwrap();
+    house.store.release(&first.held()).await.unwrap();
+    assert!(own(&house, &second, 1).await.is_ok());
+    let (prior, _) = due.over.clone().unwrap();
     assert_eq!(prior.fence, first.fence);
+    // Who found it too comes too late.
+    let late = take(&house, due.clone(), "x", 60_000).await;
+    assert_eq!(late, Err(StoreError::Fenced));
 }
 
 #[tokio::test]
@@ -121,20 +74,13 @@ async fn w3_a_held_run_is_not_claimed_twice_and_a_released_one_is_not_recovered(
     let folder = tempfile::tempdir().unwrap();
     let house = house(folder.path()).await;
     house.enqueue("plain", json!(1), "a").await;
-    let held = house.store.claim(&claim("a", 60_000, 8)).await.unwrap();
+    let held = claim(&house, "a", 60_000, 8).await;
     assert_eq!(held.len(), 1);
-    assert!(
-        house
-            .store
-            .claim(&claim("b", 60_000, 8))
-            .await
-            .unwrap()
-            .is_empty()
-    );
-    house.store.release(&held[0]).await.unwrap();
-    let again = house.store.claim(&claim("b", 60_000, 8)).await.unwrap();
+    assert!(claim(&house, "b", 60_000, 8).await.is_empty());
+    house.store.release(&held[0].held()).await.unwrap();
+    let again = house.store.due(8).await.unwrap();
     assert_eq!(again[0].over, None);
-    assert!(again[0].fence > held[0].fence);
+    assert_eq!(again[0].fence, held[0].fence);
 }
 
 #[tokio::test]
@@ -142,15 +88,10 @@ async fn w6_leases_found_at_start_are_void_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let house = house(folder.path()).await;
     house.enqueue("plain", json!(1), "a").await;
-    let held = house
-        .store
-        .claim(&claim("dead", 3_600_000, 1))
-        .await
-        .unwrap()
-        .remove(0);
+    let held = claim(&house, "dead", 3_600_000, 1).await.remove(0);
     assert_eq!(house.store.void_leases().await.unwrap(), 1);
     assert_eq!(
-        house.store.renew(&held, 1_000).await,
+        house.store.renew(&held.held(), 1_000).await,
         Err(StoreError::Fenced)
     );
     let workers = house.workers("alive");
@@ -183,14 +124,14 @@ async fn w9_a_tenant_with_many_runs_does_not_starve_another() {
     }
     house.publish_for(&other, "plain", &plain()).await;
     house.enqueue_for(&other, "plain", json!(0), "k").await;
-    let claimed = house.store.claim(&claim("w", 60_000, 2)).await.unwrap();
+    let claimed = claim(&house, "w", 60_000, 2).await;
     let tenants: Vec<_> = claimed.iter().map(|held| held.tenant.as_str()).collect();
     assert_eq!(tenants, ["default", "zebra"]);
     // One claim at a time keeps the turn as well.
     house.enqueue_for(&other, "plain", json!(1), "k2").await;
     let mut order = Vec::new();
     for _ in 0..3 {
-        let held = house.store.claim(&claim("w", 60_000, 1)).await.unwrap();
+        let held = claim(&house, "w", 60_000, 1).await;
         order.push(held[0].tenant.to_string());
     }
     assert_eq!(order, ["default", "zebra", "default"]);
@@ -204,14 +145,7 @@ async fn a9_a_parked_run_is_left_alone_and_says_why() {
     let code = sluicegate_core::code::Code::WorkflowEventSchemaUnsupported;
     let parked = Parked { code, sequence: 7 };
     house.store.park(&by().tenant, &run, &parked).await.unwrap();
-    assert!(
-        house
-            .store
-            .claim(&claim("w", 1_000, 1))
-            .await
-            .unwrap()
-            .is_empty()
-    );
+    assert!(claim(&house, "w", 1_000, 1).await.is_empty());
     let row = house.store.run_row(&by().tenant, &run).await.unwrap();
     assert_eq!(row.parked, Some(parked));
     let refused = house.engine.cancel(&by(), &run, None).await.unwrap_err();
@@ -223,14 +157,9 @@ async fn a_refused_commit_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let house = house(folder.path()).await;
     let run = house.enqueue("plain", json!(1), "a").await.run_id;
+    let held = claim(&house, "w", 60_000, 1).await.remove(0);
     let head = house.store.audit_head(&by().tenant).await.unwrap();
-    let held = house
-        .store
-        .claim(&claim("w", 60_000, 1))
-        .await
-        .unwrap()
-        .remove(0);
-    assert_eq!(touch(&house, &held, 9).await, Err(StoreError::Stale));
+    assert_eq!(own(&house, &held, 9).await, Err(StoreError::Stale));
     assert_eq!(house.store.audit_head(&by().tenant).await.unwrap(), head);
     assert_eq!(house.events(&run).await.len(), 1);
 }

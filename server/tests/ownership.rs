@@ -60,14 +60,14 @@ async fn w1(ground: &Ground) {
     let settled = late.settled("late");
     assert_eq!(late.decide(settled).await, Err(StoreError::Fenced));
     assert_eq!(
-        house.store.renew(&late.held, 60_000).await,
+        house.store.renew(&late.held.held(), 60_000).await,
         Err(StoreError::Fenced)
     );
     assert!(!late.child_succeeds(&child_id, 1, &json!("late")).await);
-    house.store.release(&late.held).await.unwrap();
+    house.store.release(&late.held.held()).await.unwrap();
     assert_eq!(house.events(&run).await, before);
     // The holder is not disturbed.
-    assert!(house.store.renew(&holder.held, 60_000).await.is_ok());
+    assert!(house.store.renew(&holder.held.held(), 60_000).await.is_ok());
     assert!(holder.child_succeeds(&child_id, 1, &json!("held")).await);
     let settled = holder.settled("held");
     holder.decide(settled).await.unwrap();
@@ -461,7 +461,7 @@ async fn w7_sigterm_hands_back_what_is_held() {
     assert_eq!(claimed.len(), 5, "nothing waits for a lease");
     assert!(claimed.iter().all(|held| held.over.is_none()));
     for held in &claimed {
-        house.store.release(held).await.unwrap();
+        house.store.release(&held.held()).await.unwrap();
     }
     let begun = Instant::now();
     let workers = house.workers("next");

@@ -266,8 +266,9 @@ async fn a9_illegal(ground: &Ground) {
     let decision = mad.decision(Command::Continue).await;
     // The second event of the decision is made the first one again.
     mad.commit(decision, |commit| {
-        let again = commit.events[0].payload.clone();
-        commit.events[1].payload = again;
+        let first = commit.events[0].clone();
+        let second = &mut commit.events[1];
+        (second.event_type, second.payload) = (first.event_type, first.payload);
     })
     .await
     .unwrap();

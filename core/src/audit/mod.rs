@@ -110,6 +110,86 @@ impl Draft {
     }
 }
 
+/// A draft written out but for its place: what a store prepares before it holds the head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prepared {
+    /// The tenant.
+    pub tenant_id: TenantId,
+    /// The act.
+    pub action: String,
+    /// On what.
+    pub subject: Subject,
+    /// Canonical members before `eventHash`, between it and `previousHash`, and after
+    /// `sequence`.
+    parts: [String; 3],
+}
+
+/// A prepared entry that has its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sealed {
+    /// The head that it makes.
+    pub head: Head,
+    /// The whole entry, canonical.
+    pub text: String,
+}
+
+impl Draft {
+    /// Writes the entry but for its place.
+    ///
+    /// # Errors
+    /// As [`Draft::seal`].
+    pub fn prepare(self) -> Result<Prepared, JsonError> {
+        let text = |value: Value| value::canonical(&value);
+        let before = format!(
+            r#""action":{},"actor":{}"#,
+            text(self.action.as_str().into()),
+            text(value::to_value(&self.actor)?),
+        );
+        let mut between = format!(
+            r#""metadata":{},"occurredAt":{}"#,
+            text(self.metadata),
+            self.occurred_at.0,
+        );
+        if let Some(origin) = &self.origin {
+            between.push_str(r#","origin":"#);
+            between.push_str(&text(value::to_value(origin)?));
+        }
+        let after = format!(
+            r#""subject":{},"tenantId":{}"#,
+            text(value::to_value(&self.subject)?),
+            text(self.tenant_id.as_str().into()),
+        );
+        Ok(Prepared {
+            tenant_id: self.tenant_id,
+            action: self.action,
+            subject: self.subject,
+            parts: [before, between, after],
+        })
+    }
+}
+
+impl Prepared {
+    /// Gives the entry its place after `head`: the same as [`Draft::seal`], without reading
+    /// any of it again.
+    #[must_use]
+    pub fn seal(&self, head: &Head) -> Sealed {
+        let [before, between, after] = &self.parts;
+        let sequence = head.sequence + 1;
+        let previous = &head.hash;
+        let content = format!(
+            r#"{{{before},{between},"previousHash":"{previous}","sequence":{sequence},{after}}}"#
+        );
+        let hash = Hash::of(content.as_bytes());
+        let text = format!(
+            r#"{{{before},"eventHash":"{hash}",{between},"previousHash":"{previous}","sequence":{sequence},{after}}}"#
+        );
+        Sealed {
+            head: Head { sequence, hash },
+            text,
+        }
+    }
+}
+
 impl Entry {
     /// The hash over the canonical object of all members but `eventHash` (H2).
     ///
@@ -160,11 +240,20 @@ const REQUIRED: [&str; 14] = [
 /// (H1). `None` for a decision without events, which makes no entry.
 #[must_use]
 pub fn of_decision(events: &[Value]) -> Option<(String, Value)> {
-    let named = |event: &Value| -> Option<(String, u64)> {
-        let name = event.get("type")?.as_str()?.to_owned();
-        Some((name, event.get("sequence")?.as_u64()?))
+    let named = |event| -> Option<(&str, u64)> {
+        let event: &Value = event;
+        Some((
+            event.get("type")?.as_str()?,
+            event.get("sequence")?.as_u64()?,
+        ))
     };
-    let named: Vec<(String, u64)> = events.iter().filter_map(named).collect();
+    let named: Vec<(&str, u64)> = events.iter().filter_map(named).collect();
+    of_types(&named, events_hash(events))
+}
+
+/// As [`of_decision`], from the types and sequences of the events and the hash over them.
+#[must_use]
+pub fn of_types(named: &[(&str, u64)], events_hash: Hash) -> Option<(String, Value)> {
     let weight = |name: &str| {
         let place = REQUIRED.iter().position(|required| *required == name);
         place.unwrap_or(REQUIRED.len())
@@ -175,11 +264,11 @@ pub fn of_decision(events: &[Value]) -> Option<(String, Value)> {
     let (first, last) = (named.first()?.1, named.last()?.1);
     let required: Vec<Value> = named
         .iter()
-        .filter(|(name, _)| REQUIRED.contains(&name.as_str()))
+        .filter(|(name, _)| REQUIRED.contains(name))
         .map(|(name, sequence)| {
             let mut item = Map::new();
             item.insert("sequence".to_owned(), (*sequence).into());
-            item.insert("type".to_owned(), name.as_str().into());
+            item.insert("type".to_owned(), (*name).into());
             Value::Object(item)
         })
         .collect();
@@ -187,11 +276,8 @@ pub fn of_decision(events: &[Value]) -> Option<(String, Value)> {
     metadata.insert("events".to_owned(), Value::Array(required));
     metadata.insert("firstSequence".to_owned(), first.into());
     metadata.insert("lastSequence".to_owned(), last.into());
-    metadata.insert(
-        "eventsHash".to_owned(),
-        events_hash(events).to_string().into(),
-    );
-    Some((action.clone(), Value::Object(metadata)))
+    metadata.insert("eventsHash".to_owned(), events_hash.to_string().into());
+    Some(((*action).to_owned(), Value::Object(metadata)))
 }
 
 /// The hash over the canonical array of full events (H1).

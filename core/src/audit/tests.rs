@@ -61,3 +61,21 @@ fn h1_the_weightiest_event_names_the_action() {
     assert_eq!(action(&light), "node.ready");
     assert_eq!(of_decision(&[]), None);
 }
+
+#[test]
+fn h2_a_prepared_entry_is_the_sealed_one_to_the_byte() {
+    let head = Head {
+        sequence: 41,
+        hash: Hash::of(b"before"),
+    };
+    for origin in [None, Some(Origin::Manual)] {
+        let draft = Draft {
+            origin,
+            ..draft("an \"act\" \u{1}")
+        };
+        let entry = draft.clone().seal(&head).unwrap();
+        let sealed = draft.prepare().unwrap().seal(&head);
+        let text = value::canonical(&value::to_value(&entry).unwrap());
+        assert_eq!((sealed.head, sealed.text), (entry.head(), text));
+    }
+}

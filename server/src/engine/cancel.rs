@@ -6,7 +6,7 @@ use sluicegate_core::ids::RunId;
 use sluicegate_core::run::{ChildCancellation, Command, Refusal, Run, RunStatus};
 
 use super::{Engine, EngineError};
-use crate::store::{By, Guard, StoreError};
+use crate::store::{By, ChildChanges, Guard, StoreError};
 
 impl Engine {
     /// Asks a run to stop, and says how it stands. A second request changes nothing, and a
@@ -34,8 +34,12 @@ impl Engine {
             };
             let guard = Guard::Sequence(folded.run.sequence());
             let acting = (by.actor.clone(), by.origin.clone());
-            match self.commit(&mut folded, step, guard, acting).await {
-                Ok(()) => return Ok(standing(&folded.run)),
+            let children = ChildChanges::default();
+            match self
+                .commit(&mut folded, step, guard, acting, children)
+                .await
+            {
+                Ok(_) => return Ok(standing(&folded.run)),
                 // The run moved on in the meantime: decide again from where it is.
                 Err(EngineError::Store(StoreError::Stale)) => {}
                 Err(error) => return Err(error),

@@ -155,8 +155,11 @@ impl Engine {
         };
         let acting = (by.actor.clone(), by.origin.clone());
         let first = self.seal_step(&folded, &step, Guard::Sequence(0), acting)?;
+        let queued = step.queued().cloned();
+        let queued = queued.ok_or_else(|| EngineError::Broken("nothing is queued".to_owned()))?;
         Ok(NewRun {
             by: by.clone(),
+            queued: Box::new(queued),
             reference,
             idempotency_key: request.idempotency_key.clone(),
             input_hash: request.input_hash,

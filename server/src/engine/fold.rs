@@ -1,21 +1,26 @@
 //! A run in memory: loaded and folded from its events, moved on by decisions, committed
 //! whole (architecture.md decisions 1–3; run-machine.md §1, A9, H1, H4).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sluicegate_core::actor::{Actor, Origin};
 use sluicegate_core::audit;
 use sluicegate_core::code::Code;
-use sluicegate_core::ids::{Hash, Permission, RunId, TenantId};
+use sluicegate_core::ids::{Hash, NodeId, PayloadId, Permission, RunId, TenantId};
+use sluicegate_core::node_type::NodeType;
 use sluicegate_core::plan::Plan;
 use sluicegate_core::run::{
-    Command, Envelopes, Event, NewPayload, Payload, Run, RunStatus, Time, decide, needs, project,
+    Command, Envelopes, Event, NewPayload, Payload, Queued, Rows, Run, RunStatus, Time, decide,
+    needs, project,
 };
 use sluicegate_core::value::Value;
 
 use super::{Engine, EngineError};
 use crate::payload::Place;
-use crate::store::{AuditDraft, Commit, Guard, LoadedRun, Parked, Sealed, StoredEvent};
+use crate::store::{
+    AuditDraft, ChildChanges, Commit, Encrypted, Guard, LoadedRun, NewEvent, Parked, Sealed,
+};
 
 /// A folded run and what belongs to it.
 pub(crate) struct Folded {
@@ -40,6 +45,17 @@ impl Step {
     /// Whether nothing was decided.
     pub(crate) fn is_empty(&self) -> bool {
         self.events.is_empty()
+    }
+
+    /// A value that this step makes.
+    pub(crate) fn value(&self, id: &PayloadId) -> Option<&Arc<Value>> {
+        let found = self.payloads.iter().find(|payload| payload.id == *id);
+        found.map(|payload| &payload.value)
+    }
+
+    /// The event that queues the run.
+    pub(super) fn queued(&self) -> Option<&Queued> {
+        self.run.queued()
     }
 
     /// Whether the run waits for a retry from here on.
@@ -125,7 +141,7 @@ impl Engine {
         &self,
         tenant: &TenantId,
         run_id: &RunId,
-        sealed: &Sealed,
+        sealed: &Encrypted,
     ) -> Result<Value, EngineError> {
         let place = Place {
             tenant,
@@ -169,18 +185,22 @@ impl Engine {
         step: Step,
         guard: Guard,
         by: (Actor, Origin),
-    ) -> Result<(), EngineError> {
+        children: ChildChanges,
+    ) -> Result<bool, EngineError> {
         if step.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
-        let commit = self.seal_step(folded, &step, guard, by)?;
-        self.store.commit(commit).await?;
+        let commit = Commit {
+            children,
+            ..self.seal_step(folded, &step, guard, by)?
+        };
+        let committed = self.store.commit(commit).await?;
         for payload in step.payloads {
             folded.envelopes.insert(payload.id, payload.value);
         }
         folded.run = step.run;
         self.hub.tell(folded.run.run_id(), folded.run.sequence());
-        Ok(())
+        Ok(committed.started)
     }
 
     /// A step in the form that is stored.
@@ -193,20 +213,22 @@ impl Engine {
     ) -> Result<Commit, EngineError> {
         let (tenant, run_id) = (&folded.tenant, step.run.run_id());
         let now = self.clock.now();
-        let full: Vec<Value> = step
+        let events: Vec<_> = step
             .events
             .iter()
-            .map(|event| StoredEvent::of(event, now).full(tenant, run_id))
+            .map(|event| NewEvent::of(event, now))
             .collect();
         let nothing = || EngineError::Broken("a commit without events".to_owned());
-        let (action, metadata) = audit::of_decision(&full).ok_or_else(nothing)?;
-        let occurred_at = step.events.last().and_then(|event| event.recorded_at);
+        let (action, metadata) = recorded(tenant, run_id, &events).ok_or_else(nothing)?;
+        let rows = project(&folded.plan, &step.run, &step.events);
         Ok(Commit {
             tenant: tenant.clone(),
             run_id: run_id.clone(),
             guard,
-            rows: project(&folded.plan, &step.run, &step.events),
+            node_types: node_types(&folded.plan, &rows),
+            rows,
             payloads: self.seal_payloads(tenant, run_id, &step.payloads)?,
+            children: ChildChanges::default(),
             audit: AuditDraft {
                 tenant_id: tenant.clone(),
                 actor,
@@ -217,11 +239,11 @@ impl Engine {
                     id: run_id.to_string(),
                 },
                 metadata,
-                occurred_at: occurred_at.unwrap_or(now),
+                occurred_at: events.last().map_or(now, |event| event.recorded_at),
             },
             // A claim of a waiting run keeps it: only the wait itself hands back (W4).
             hand_back: step.waits(),
-            events: step.events.clone(),
+            events,
         })
     }
 
@@ -261,6 +283,38 @@ impl Engine {
     pub(super) fn plan(&self, hash: &Hash, document: &Value) -> Result<Arc<Plan>, EngineError> {
         self.plans.load(hash, document)
     }
+}
+
+/// The action and the metadata of a decision's audit entry (H1).
+pub(super) fn recorded(
+    tenant: &TenantId,
+    run_id: &RunId,
+    events: &[NewEvent],
+) -> Option<(String, Value)> {
+    let mut full = String::from("[");
+    for event in events {
+        if full.len() > 1 {
+            full.push(',');
+        }
+        event.write_full(tenant, run_id, &mut full);
+    }
+    full.push(']');
+    let types: Vec<_> = events
+        .iter()
+        .map(|event| (event.event_type, event.sequence))
+        .collect();
+    audit::of_types(&types, Hash::of(full.as_bytes()))
+}
+
+/// The types of the nodes whose attempts these rows hold.
+pub(super) fn node_types(plan: &Plan, rows: &Rows) -> BTreeMap<NodeId, NodeType> {
+    let attempts = rows.attempts.iter();
+    attempts
+        .filter_map(|row| {
+            let node = plan.node(plan.find_node(row.node_id.as_str())?);
+            Some((row.node_id.clone(), node.task.node_type()))
+        })
+        .collect()
 }
 
 fn refold(

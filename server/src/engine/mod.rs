@@ -30,7 +30,7 @@ pub use enqueue::Enqueue;
 pub use error::EngineError;
 pub use simulate::{Simulate, Subject};
 
-pub(crate) use child::{Asked, Children, Ended, Reached};
+pub(crate) use child::{Asked, AtOnce, Begun, Children, Ended, Reached};
 pub(crate) use fold::{Folded, Step};
 pub(crate) use preflight::denied;
 

@@ -14,8 +14,11 @@ use sluicegate_core::run::{Event, WorkflowReference, permission_digest, project}
 use sluicegate_core::simulate::{self, Fixtures, Refused, Simulation};
 use sluicegate_core::value::{self, Value};
 
+use super::fold::{node_types, recorded};
 use super::{Engine, EngineError};
-use crate::store::{AuditDraft, By, Commit, Guard, RunSimulated, StoredEvent, WorkflowName};
+use crate::store::{
+    AuditDraft, By, ChildChanges, Commit, Guard, NewEvent, RunSimulated, WorkflowName,
+};
 
 /// What to simulate.
 #[derive(Debug, Clone, PartialEq)]
@@ -199,12 +202,15 @@ impl Engine {
             run.apply(&found.plan, event)
                 .map_err(|corrupt| EngineError::Broken(corrupt.to_string()))?;
         }
-        let full: Vec<Value> = events
+        let queued = run.queued().cloned();
+        let queued = queued.ok_or_else(|| EngineError::Broken("nothing is queued".to_owned()))?;
+        let rows = project(&found.plan, &run, &events);
+        let events: Vec<_> = events
             .iter()
-            .map(|event| StoredEvent::of(event, now).full(&by.tenant, &run_id))
+            .map(|event| NewEvent::of(event, now))
             .collect();
         // One entry (V3), and it covers every event, so that a later one can follow it (H1).
-        let mut metadata = match audit::of_decision(&full) {
+        let mut metadata = match recorded(&by.tenant, &run_id, &events) {
             Some((_, Value::Object(metadata))) => metadata,
             _ => value::Map::new(),
         };
@@ -221,7 +227,9 @@ impl Engine {
             tenant: by.tenant.clone(),
             run_id: run_id.clone(),
             guard: Guard::Sequence(0),
-            rows: project(&found.plan, &run, &events),
+            node_types: node_types(&found.plan, &rows),
+            rows,
+            children: ChildChanges::default(),
             payloads: self.seal_payloads(&by.tenant, &run_id, &simulated.payloads)?,
             audit: AuditDraft {
                 tenant_id: by.tenant.clone(),
@@ -244,6 +252,7 @@ impl Engine {
                 .map_err(|error| EngineError::Broken(error.detail))?,
             plan_hash: found.plan.hash(),
             input_hash: value::hash(&request.input),
+            queued: Box::new(queued),
             whole,
         };
         // R2, under the id of the stored run (D3).

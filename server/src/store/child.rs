@@ -6,6 +6,11 @@ use sluicegate_core::ids::{ChildId, Hash, NodeId, RunId, TenantId};
 use sluicegate_core::run::{ChildKind, Cost, Usage};
 use sluicegate_core::time::Instant;
 
+use super::StoreError;
+use super::column::int;
+use super::flat::json;
+use super::table::{Cell, Kind, Table};
+
 /// A wish to start one attempt of a child, or to stop it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChildIntent {
@@ -146,4 +151,135 @@ pub struct ChildView {
     pub status: ChildStatus,
     /// How often it was executed: more than once only after a takeover.
     pub executions: u64,
+}
+
+/// What an end says that is not secret: the column `end`.
+#[derive(Serialize, Deserialize)]
+pub(super) struct PublicEnd {
+    pub(super) code: Option<String>,
+    pub(super) usage: Option<Usage>,
+    pub(super) cost: Option<Cost>,
+}
+
+pub(super) fn kind_word(kind: ChildKind) -> &'static str {
+    match kind {
+        ChildKind::Agent => "agent",
+        ChildKind::Action => "action",
+    }
+}
+
+pub(super) fn status_word(status: ChildStatus) -> &'static str {
+    match status {
+        ChildStatus::Running => "running",
+        ChildStatus::Succeeded => "succeeded",
+        ChildStatus::Failed => "failed",
+        ChildStatus::Refused => "refused",
+        ChildStatus::Cancelled => "cancelled",
+    }
+}
+
+/// One row a key.
+pub(super) const CHILD_RUNS: Table = Table {
+    name: "child_runs",
+    columns: &[
+        ("tenant_id", Kind::Text),
+        ("child_id", Kind::Text),
+        ("kind", Kind::Text),
+        ("key", Kind::Text),
+        ("run_id", Kind::Text),
+        ("node_id", Kind::Text),
+        ("target", Kind::Text),
+        ("barred", Kind::Int),
+        ("created_at", Kind::Int),
+    ],
+    replaced_by: &[],
+};
+
+/// One row a (key, attempt).
+pub(super) const CHILD_ATTEMPTS: Table = Table {
+    name: "child_attempts",
+    columns: &[
+        ("tenant_id", Kind::Text),
+        ("child_id", Kind::Text),
+        ("attempt", Kind::Int),
+        ("fence", Kind::Int),
+        ("status", Kind::Text),
+        ("executions", Kind::Int),
+        ("deadline_at", Kind::Int),
+    ],
+    replaced_by: &[],
+};
+
+/// What finds the attempt that a settlement ends, and what it writes there.
+pub(super) const SETTLEMENT: [(&str, Kind); 11] = [
+    ("tenant_id", Kind::Text),
+    ("child_id", Kind::Text),
+    ("attempt", Kind::Int),
+    ("fence", Kind::Int),
+    ("status", Kind::Text),
+    ("ended_at", Kind::Int),
+    ("end", Kind::Text),
+    ("output_key_id", Kind::Text),
+    ("output", Kind::Bytes),
+    ("message_key_id", Kind::Text),
+    ("message", Kind::Bytes),
+];
+
+impl ChildIntent {
+    /// The row of [`CHILD_RUNS`].
+    pub(super) fn run_cells(&self, barred: bool, now: Instant) -> [Cell; 9] {
+        [
+            Cell::text(self.tenant.as_str()),
+            Cell::text(self.new_id.as_str()),
+            Cell::text(kind_word(self.kind)),
+            Cell::Text(self.key.to_string()),
+            Cell::text(self.run_id.as_str()),
+            Cell::text(self.node_id.as_str()),
+            Cell::text(&self.target),
+            Cell::Int(barred.into()),
+            Cell::Int(int(now.0)),
+        ]
+    }
+
+    /// The row of [`CHILD_ATTEMPTS`], executed for the first time, of the child with this id.
+    pub(super) fn attempt_cells(&self, child_id: &ChildId) -> [Cell; 7] {
+        [
+            Cell::text(self.tenant.as_str()),
+            Cell::text(child_id.as_str()),
+            Cell::Int(self.attempt.into()),
+            Cell::Int(int(self.fence)),
+            Cell::text(status_word(ChildStatus::Running)),
+            Cell::Int(1),
+            Cell::Int(int(self.deadline_at.0)),
+        ]
+    }
+}
+
+impl ChildSettlement {
+    /// The columns of [`SETTLEMENT`].
+    pub(super) fn cells(&self, now: Instant) -> Result<[Cell; 11], StoreError> {
+        let sealed = |sealed: &Option<(String, Vec<u8>)>| match sealed {
+            None => [Cell::Null, Cell::Null],
+            Some((key_id, bytes)) => [Cell::text(key_id), Cell::Bytes(bytes.clone())],
+        };
+        let [output_key, output] = sealed(&self.end.output);
+        let [message_key, message] = sealed(&self.end.message);
+        Ok([
+            Cell::text(self.tenant.as_str()),
+            Cell::text(self.child_id.as_str()),
+            Cell::Int(self.attempt.into()),
+            Cell::Int(int(self.fence)),
+            Cell::text(status_word(self.end.status)),
+            Cell::Int(int(now.0)),
+            json(&PublicEnd {
+                code: self.end.code.clone(),
+                usage: self.end.usage,
+                cost: self.end.cost.clone(),
+            })?,
+            output_key,
+            output,
+            message_key,
+            message,
+        ])
+    }
 }

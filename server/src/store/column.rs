@@ -56,6 +56,10 @@ pub(super) trait Columns {
         self.number(name).map(Instant)
     }
 
+    fn maybe_instant(&self, name: &'static str) -> Result<Option<Instant>, StoreError> {
+        Ok(self.maybe_number(name)?.map(Instant))
+    }
+
     fn hash(&self, name: &'static str) -> Result<Hash, StoreError> {
         let text = self.text(name)?;
         Hash::parse(&text).ok_or_else(|| StoreError::Corrupt(format!("{name} is no hash")))

@@ -10,11 +10,15 @@ mod child;
 mod column;
 mod definition;
 mod error;
+mod flat;
 mod identity;
 #[allow(dead_code, reason = "the trait follows when runs have their columns")]
 pub mod postgres;
+mod row;
 mod run;
 pub mod sqlite;
+mod table;
+mod turns;
 
 use async_trait::async_trait;
 use sluicegate_core::audit::{Covered, Head};
@@ -35,9 +39,9 @@ pub use definition::{
 pub use error::StoreError;
 pub use identity::{Account, ApiKey, KeyGrant, Session};
 pub use run::{
-    Accepted, AuditDraft, Claim, Claimed, Commit, EnqueueOutcome, Guard, LoadedRun, NewRun, Parked,
-    PreviewRow, RunCursor, RunDetailRows, RunFilter, RunListRow, RunReference, RunSimulated,
-    Sealed, StoredEvent,
+    Accepted, AuditDraft, ChildChanges, Commit, Committed, Due, Encrypted, EnqueueOutcome, Guard,
+    Held, LoadedRun, NewEvent, NewRun, Parked, PreviewRow, RunCursor, RunDetailRows, RunFilter,
+    RunListRow, RunReference, RunSimulated, Sealed, StoredEvent,
 };
 
 /// The one trait between the engine and a database.
@@ -174,26 +178,27 @@ pub trait Store: Send + Sync {
     /// Stores a finished simulation with one audit entry (V3).
     async fn store_simulation(&self, run: RunSimulated) -> Result<(), StoreError>;
 
-    /// Commits one decision whole: events, rows, payloads and the audit entry, or nothing.
-    /// Returns the audit entry's sequence.
+    /// Commits one decision whole: events, rows, payloads, the changes of children and the
+    /// audit entry, or nothing.
     ///
     /// # Errors
-    /// [`StoreError::Fenced`] when the guard's lease is no longer held,
-    /// [`StoreError::Stale`] when the run has moved on.
-    async fn commit(&self, commit: Commit) -> Result<u64, StoreError>;
+    /// [`StoreError::Fenced`] when the guard's lease is no longer held or to be had,
+    /// [`StoreError::Stale`] when the run has moved on or its child has another owner.
+    async fn commit(&self, commit: Commit) -> Result<Committed, StoreError>;
 
-    /// Claims up to `claim.limit` runs: unparked, not ended, without a holder or with an
-    /// expired or void one, and due (W3); one run per tenant and turn (W9).
-    async fn claim(&self, claim: &Claim) -> Result<Vec<Claimed>, StoreError>;
+    /// Up to `limit` runs that may be claimed: unparked, not ended, without a holder or with
+    /// an expired or void one, and due (W3); one per tenant and turn (W9). Nothing is taken:
+    /// a commit under [`Guard::Claim`] does that.
+    async fn due(&self, limit: u32) -> Result<Vec<Due>, StoreError>;
 
     /// Extends a lease from now on and gives its new end.
     ///
     /// # Errors
     /// [`StoreError::Fenced`].
-    async fn renew(&self, held: &Claimed, lease_ms: u64) -> Result<Instant, StoreError>;
+    async fn renew(&self, held: &Held, lease_ms: u64) -> Result<Instant, StoreError>;
 
     /// Gives a lease back; without effect when it is no longer held.
-    async fn release(&self, held: &Claimed) -> Result<(), StoreError>;
+    async fn release(&self, held: &Held) -> Result<(), StoreError>;
 
     /// Declares every lease void, because the folder lock proves that its owner is dead
     /// (W6). Returns how many there were.
@@ -229,14 +234,14 @@ pub trait Store: Send + Sync {
         tenant: &TenantId,
         run_id: &RunId,
         ids: &[PayloadId],
-    ) -> Result<Vec<Sealed>, StoreError>;
+    ) -> Result<Vec<Encrypted>, StoreError>;
 
     /// The encrypted result of a run; `None` before it ended well and after retention.
     async fn result_payload(
         &self,
         tenant: &TenantId,
         run_id: &RunId,
-    ) -> Result<Option<Sealed>, StoreError>;
+    ) -> Result<Option<Encrypted>, StoreError>;
 
     /// Runs, newest first by `(queuedAt, runId)`, after `filter.before`.
     async fn runs(

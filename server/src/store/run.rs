@@ -1,19 +1,24 @@
 //! Runs as the store keeps them (run-machine.md §§2, 6, 7, 11; api.md "Runs"; seed A
 //! "Persistence outline").
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use sluicegate_core::actor::{Actor, Origin};
 use sluicegate_core::code::Code;
 use sluicegate_core::evidence::Evidence;
-use sluicegate_core::ids::{Hash, PayloadId, RunId, SchemaId, TenantId, WorkerId, WorkflowKey};
+use sluicegate_core::ids::{
+    Hash, NodeId, PayloadId, RunId, SchemaId, TenantId, WorkerId, WorkflowKey,
+};
+use sluicegate_core::node_type::NodeType;
 use sluicegate_core::run::{
-    AttemptRow, EdgeRow, Event, EventError, Mode, NodeRow, PayloadKind, PriorLease, RecoveryReason,
-    Rows, RunRow, RunStatus,
+    AttemptRow, EVENT_SCHEMA_VERSION, EdgeRow, Event, EventError, Mode, NodeRow, PayloadKind,
+    PriorLease, Queued, RecoveryReason, Rows, RunRow, RunStatus,
 };
 use sluicegate_core::time::{Instant, Millis};
 use sluicegate_core::value::{self, Value};
 
-use super::By;
+use super::{By, ChildIntent, ChildSettlement};
 
 pub use sluicegate_core::audit::Draft as AuditDraft;
 
@@ -74,6 +79,8 @@ pub struct NewRun {
     pub graph_checksum: Hash,
     /// The plan's hash.
     pub plan_hash: Hash,
+    /// Its first event.
+    pub queued: Box<Queued>,
     /// The decision to queue. Its guard is not looked at: the run is new.
     pub first: Commit,
 }
@@ -96,6 +103,8 @@ pub struct RunSimulated {
     pub plan_hash: Hash,
     /// Hash of the raw input; never shown.
     pub input_hash: Hash,
+    /// Its first event.
+    pub queued: Box<Queued>,
     /// All events, rows and payloads, and the one audit entry. Its guard is not looked at.
     pub whole: Commit,
 }
@@ -112,8 +121,56 @@ pub enum Guard {
         /// The last event's sequence.
         sequence: u64,
     },
+    /// The run as [`Store::due`](super::Store::due) found it; the commit takes the lease and
+    /// records the claim at once (O4, W1).
+    Claim {
+        /// Who takes it.
+        worker_id: WorkerId,
+        /// Made for this claim.
+        token: String,
+        /// One more than the fence that was found.
+        fence: u64,
+        /// The token that was found: nobody's, or one that is over.
+        found: Option<String>,
+        /// For how long, by the database's clock.
+        lease_ms: u64,
+        /// The last event's sequence.
+        sequence: u64,
+    },
     /// The sequence alone: a request's cancellation, or retention (W2).
     Sequence(u64),
+}
+
+impl Guard {
+    /// The sequence that was decided from.
+    #[must_use]
+    pub fn sequence(&self) -> u64 {
+        match self {
+            Self::Owner { sequence, .. }
+            | Self::Claim { sequence, .. }
+            | Self::Sequence(sequence) => *sequence,
+        }
+    }
+}
+
+/// What a decision does to children in the same commit: most begin and end with one.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ChildChanges {
+    /// The end of a child that answered at once (O4). The commit stands only if this settles
+    /// the child.
+    pub settle: Option<ChildSettlement>,
+    /// The child of the intent that the commit ends with (W4). It starts only if its key is
+    /// new; [`Committed::started`] says so.
+    pub start: Option<ChildIntent>,
+}
+
+/// What a commit did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Committed {
+    /// Its entry in the audit chain.
+    pub audit_sequence: u64,
+    /// Whether the child that it was to start is new and the caller's to execute.
+    pub started: bool,
 }
 
 /// One decision to commit: all of it or nothing.
@@ -125,12 +182,16 @@ pub struct Commit {
     pub run_id: RunId,
     /// What must still be so.
     pub guard: Guard,
-    /// What happened, with `recordedAt`.
-    pub events: Vec<Event>,
+    /// What happened.
+    pub events: Vec<NewEvent>,
     /// The rows that these events touch.
     pub rows: Rows,
     /// The values that they name for the first time.
     pub payloads: Vec<Sealed>,
+    /// What it does to children.
+    pub children: ChildChanges,
+    /// The types of the nodes whose attempts it touches.
+    pub node_types: BTreeMap<NodeId, NodeType>,
     /// Its entry in the audit chain.
     pub audit: AuditDraft,
     /// Whether the lease goes back with it (W4). A terminal commit always ends the lease.
@@ -156,34 +217,45 @@ pub struct Sealed {
     pub preview: Option<Value>,
 }
 
-/// A worker's wish for work.
-#[derive(Debug, Clone)]
-pub struct Claim {
-    /// Who asks.
-    pub worker_id: WorkerId,
-    /// For how long a lease lasts.
-    pub lease_ms: u64,
-    /// At most this many runs.
-    pub limit: u32,
-}
-
-/// A run that a worker holds.
+/// A run that may be claimed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claimed {
+pub struct Due {
     /// The tenant.
     pub tenant: TenantId,
     /// The run.
     pub run_id: RunId,
-    /// The holder.
-    pub worker_id: WorkerId,
+    /// Its present fence.
+    pub fence: u64,
+    /// The token of the lease that is over, if there is one.
+    pub token: Option<String>,
+    /// The lease that was found there and is over (W3).
+    pub over: Option<(PriorLease, RecoveryReason)>,
+    /// The database's time when it was found.
+    pub found_at: Instant,
+}
+
+/// A lease that a worker holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// The run.
+    pub run_id: RunId,
     /// Made for this claim.
     pub token: String,
     /// It only grows.
     pub fence: u64,
-    /// When the lease ends unless it is renewed.
-    pub expires_at: Instant,
-    /// The lease that was found there and is over (W3).
-    pub over: Option<(PriorLease, RecoveryReason)>,
+}
+
+/// A stored value as it is encrypted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encrypted {
+    /// Which.
+    pub id: PayloadId,
+    /// Which key encrypted it.
+    pub key_id: String,
+    /// Nonce and ciphertext.
+    pub bytes: Vec<u8>,
 }
 
 /// Why a run is never claimed again until it is repaired (A9).
@@ -214,6 +286,58 @@ pub struct LoadedRun {
     pub parked: Option<Parked>,
     /// All events.
     pub events: Vec<StoredEvent>,
+}
+
+/// An event about to be stored, with its payload written once: the table and the hash of its
+/// audit entry take the same text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewEvent {
+    /// From 1, without gaps.
+    pub sequence: u64,
+    /// What happened.
+    pub event_type: &'static str,
+    /// The payload, canonical.
+    pub payload: String,
+    /// When it is persisted.
+    pub recorded_at: Instant,
+    /// In a simulation.
+    pub virtual_offset_ms: Option<Millis>,
+}
+
+impl NewEvent {
+    /// An event as it will be stored; `now` where it has no time of its own.
+    #[must_use]
+    pub fn of(event: &Event, now: Instant) -> Self {
+        Self {
+            sequence: event.sequence,
+            event_type: event.payload.type_name(),
+            payload: value::canonical(&event.payload_value()),
+            recorded_at: event.recorded_at.unwrap_or(now),
+            virtual_offset_ms: event.virtual_offset_ms,
+        }
+    }
+
+    /// Appends the canonical form of [`StoredEvent::full`].
+    pub fn write_full(&self, tenant: &TenantId, run_id: &RunId, into: &mut String) {
+        use std::fmt::Write;
+        let text = |text: &str| value::canonical(&Value::from(text));
+        let _ = write!(
+            into,
+            r#"{{"eventId":{},"payload":{},"recordedAt":{},"runId":{},"schemaVersion":{},"sequence":{},"tenantId":{},"type":{}"#,
+            text(&format!("{run_id}:{}", self.sequence)),
+            self.payload,
+            self.recorded_at.0,
+            text(run_id.as_str()),
+            EVENT_SCHEMA_VERSION,
+            self.sequence,
+            text(tenant.as_str()),
+            text(self.event_type),
+        );
+        if let Some(offset) = self.virtual_offset_ms {
+            let _ = write!(into, r#","virtualOffsetMs":{}"#, offset.0);
+        }
+        into.push('}');
+    }
 }
 
 /// An event as it is stored. It may be of a type that this binary does not know.
@@ -247,19 +371,6 @@ impl StoredEvent {
             Some(self.recorded_at),
             self.virtual_offset_ms,
         )
-    }
-
-    /// An event as it will be stored; `now` where it has no time of its own.
-    #[must_use]
-    pub fn of(event: &Event, now: Instant) -> Self {
-        Self {
-            sequence: event.sequence,
-            event_type: event.payload.type_name().to_owned(),
-            schema_version: sluicegate_core::run::EVENT_SCHEMA_VERSION,
-            payload: event.payload_value(),
-            recorded_at: event.recorded_at.unwrap_or(now),
-            virtual_offset_ms: event.virtual_offset_ms,
-        }
     }
 
     /// The full event as readers see it: with tenant, run and event id (run-machine.md §2).

@@ -16,8 +16,8 @@ use tokio::time::Instant;
 
 use super::drive::{Drive, Next};
 use crate::engine::crash::{self, CrashPoint};
-use crate::engine::{Asked, Ended, EngineError, Folded, Reached};
-use crate::store::{ChildCancelled, ChildEnd, StoreError};
+use crate::engine::{Asked, AtOnce, Ended, EngineError, Folded, Reached};
+use crate::store::{ChildCancelled, ChildEnd, ChildSettlement, StoreError};
 use crate::stream::Listener;
 
 /// What a child that answers at once may take: its result is committed with its acceptance
@@ -26,68 +26,104 @@ const AT_ONCE: Duration = Duration::from_millis(20);
 
 impl Drive {
     pub(super) async fn start(
-        &self,
+        &mut self,
         folded: &mut Folded,
         start: Start,
     ) -> Result<Next, EngineError> {
         if let Some(message) = self.denied(folded, &start) {
-            let code = Code::PermissionDenied.as_str().to_owned();
-            let outcome = ChildOutcome::Refused { code, message };
-            let settled = settled(start.node_id, start.attempt, outcome);
-            return self.decide(folded, settled).await;
+            return self
+                .refused(folded, start, Code::PermissionDenied, message)
+                .await;
         }
-        self.engine.fill(folded).await?;
-        let (key, timeout) = (start.idempotency_key, start.timeout);
-        let asked = self.asked(
-            &start.node_id,
-            start.attempt,
-            start.child_kind,
-            key,
-            start.input,
-        );
-        let asked = Asked {
-            timeout: timeout.unwrap_or(Millis(Limits::AGENT_TIMEOUT_DEFAULT_MS)),
-            ..asked?
-        };
-        let (child_id, result) = match self.engine.start_child(folded, &asked).await? {
-            Reached::Running(child_id, mut ended) => {
-                crash::at(CrashPoint::AfterChildStart);
-                let at_once = tokio::time::timeout(AT_ONCE, end_of(&mut ended)).await;
-                match at_once {
-                    Ok(Some(result)) => (child_id, Some(result)),
-                    // Another owner has it; the commit below will say so.
-                    Ok(None) | Err(_) => (child_id, None),
+        let asked = self.asked_for(&start)?;
+        let begun = match self.begun.take() {
+            Some(begun) if begun.is_of(&asked) => begun,
+            _ => {
+                self.engine.fill(folded).await?;
+                match self.engine.start_child(folded, &asked).await? {
+                    Reached::Begun(begun) => *begun,
+                    // It is going on here for an older claim of ours; the next look finds it.
+                    Reached::Running(_) => return Ok(Next::HandBack),
+                    Reached::Settled(child_id, result) => {
+                        crash::at(CrashPoint::AfterChildEnd);
+                        return self
+                            .accepted(folded, start, child_id, Some((result, None)))
+                            .await;
+                    }
+                    Reached::Refused(code, message) => {
+                        return self.refused(folded, start, code, message).await;
+                    }
+                    Reached::Contradiction(what) => {
+                        return self.contradict(folded, &asked, what).await;
+                    }
+                    Reached::ShutOut => return Ok(Next::Lost),
                 }
             }
-            Reached::Settled(child_id, result) => (child_id, Some(result)),
-            Reached::Refused(code, message) => {
-                let code = code.as_str().to_owned();
-                let outcome = ChildOutcome::Refused { code, message };
-                let settled = settled(start.node_id, start.attempt, outcome);
-                return self.decide(folded, settled).await;
-            }
-            Reached::Contradiction(what) => return self.contradict(folded, &asked, what).await,
-            Reached::ShutOut => return Ok(Next::Lost),
         };
-        if result.is_some() {
-            crash::at(CrashPoint::AfterChildEnd);
-        }
+        crash::at(CrashPoint::AfterChildStart);
+        let child_id = begun.child_id().clone();
+        let ended = match self.engine.execute(begun, AT_ONCE).await? {
+            AtOnce::Ended(result, settlement) => Some((result, Some(*settlement))),
+            AtOnce::GoesOn => None,
+        };
+        self.accepted(folded, start, child_id, ended).await
+    }
+
+    /// Commits that a child was accepted and, if it answered at once, how it ended.
+    async fn accepted(
+        &mut self,
+        folded: &mut Folded,
+        start: Start,
+        child_id: ChildId,
+        ended: Option<(ChildResult, Option<ChildSettlement>)>,
+    ) -> Result<Next, EngineError> {
+        let (result, settle) = ended.map_or((None, None), |(result, end)| (Some(result), end));
         let accepted = Command::ChildAccepted {
             node_id: start.node_id,
             attempt: start.attempt,
             child_id,
             result,
         };
-        self.decide(folded, accepted).await
+        let unsettled = settle.clone();
+        let done = self.decide_with(folded, accepted, settle).await;
+        if let (Err(EngineError::Store(StoreError::Stale)), Some(end)) = (&done, unsettled) {
+            // Somebody else's decision came between; what the child did stays true.
+            self.engine.store.settle_child(end).await?;
+        }
+        done
     }
 
-    fn denied(&self, folded: &Folded, start: &Start) -> Option<String> {
+    async fn refused(
+        &mut self,
+        folded: &mut Folded,
+        start: Start,
+        code: Code,
+        message: String,
+    ) -> Result<Next, EngineError> {
+        let code = code.as_str().to_owned();
+        let outcome = ChildOutcome::Refused { code, message };
+        self.decide(folded, settled(start.node_id, start.attempt, outcome))
+            .await
+    }
+
+    pub(super) fn asked_for(&self, start: &Start) -> Result<Asked, EngineError> {
+        let (node_id, attempt, kind) = (&start.node_id, start.attempt, start.child_kind);
+        let key = start.idempotency_key;
+        let asked = self.asked(node_id, attempt, kind, key, start.input.clone())?;
+        let timeout = start.timeout;
+        Ok(Asked {
+            timeout: timeout.unwrap_or(Millis(Limits::AGENT_TIMEOUT_DEFAULT_MS)),
+            ..asked
+        })
+    }
+
+    pub(super) fn denied(&self, folded: &Folded, start: &Start) -> Option<String> {
         let index = folded.plan.find_node(start.node_id.as_str())?;
         crate::engine::denied(&folded.plan.node(index).task, &folded.permissions)
     }
 
     pub(super) async fn observe(
-        &self,
+        &mut self,
         folded: &mut Folded,
         observe: Observe,
         ear: &mut Listener,
@@ -101,12 +137,20 @@ impl Drive {
             .observe_child(folded, &asked, &observe.child_id)
             .await?;
         let result = match reached {
-            Reached::Running(_, ended) => {
+            Reached::Running(ended) => {
                 match self.wait(folded, &asked, &observe, ended, ear).await? {
                     Ok(result) => result,
                     Err(next) => return Ok(next),
                 }
             }
+            Reached::Begun(begun) => match self.engine.execute(*begun, AT_ONCE).await? {
+                AtOnce::GoesOn => return Ok(Next::GoOn),
+                AtOnce::Ended(result, settlement) => {
+                    return self
+                        .observed(folded, observe, result, Some(*settlement))
+                        .await;
+                }
+            },
             Reached::Settled(_, result) => result,
             Reached::Refused(code, message) => ChildResult {
                 outcome: ChildOutcome::Refused {
@@ -121,12 +165,28 @@ impl Drive {
             Reached::ShutOut => return Ok(Next::Lost),
         };
         crash::at(CrashPoint::AfterChildEnd);
+        self.observed(folded, observe, result, None).await
+    }
+
+    /// Commits how a child ended that was accepted before.
+    async fn observed(
+        &mut self,
+        folded: &mut Folded,
+        observe: Observe,
+        result: ChildResult,
+        settle: Option<ChildSettlement>,
+    ) -> Result<Next, EngineError> {
         let settled = Command::ChildSettled {
             node_id: observe.node_id,
             attempt: observe.attempt,
             result,
         };
-        self.decide(folded, settled).await
+        let unsettled = settle.clone();
+        let done = self.decide_with(folded, settled, settle).await;
+        if let (Err(EngineError::Store(StoreError::Stale)), Some(end)) = (&done, unsettled) {
+            self.engine.store.settle_child(end).await?;
+        }
+        done
     }
 
     /// Waits for a child that goes on in this process, until it ends, it is deaf (A8), the
@@ -194,7 +254,7 @@ impl Drive {
     }
 
     pub(super) async fn cancel(
-        &self,
+        &mut self,
         folded: &mut Folded,
         cancel: CancelChild,
     ) -> Result<Next, EngineError> {
@@ -261,7 +321,7 @@ impl Drive {
     }
 
     async fn contradict(
-        &self,
+        &mut self,
         folded: &mut Folded,
         asked: &Asked,
         what: &str,

@@ -11,16 +11,19 @@ use tokio::sync::watch;
 use super::WorkerSettings;
 use super::lease::Keeper;
 use crate::engine::crash::{self, CrashPoint};
-use crate::engine::{Engine, EngineError, Folded, Step};
+use crate::engine::{Begun, Engine, EngineError, Folded, Step};
 use crate::payload::Unreadable;
-use crate::store::{Claimed, Guard, StoreError};
+use crate::store::{ChildChanges, ChildSettlement, Due, Guard, Held, StoreError};
+use crate::stream::Listener;
 
 /// A held run.
 pub(super) struct Drive {
     pub(super) engine: Arc<Engine>,
-    pub(super) held: Claimed,
+    pub(super) held: Held,
     pub(super) keeper: Keeper,
     pub(super) stopping: watch::Receiver<bool>,
+    /// The child that the last commit started, not executed yet.
+    pub(super) begun: Option<Begun>,
 }
 
 /// How far a step brought the run.
@@ -35,27 +38,61 @@ pub(super) enum Next {
     Lost,
 }
 
+/// What became of a wish for a run.
+pub(super) enum Claimed {
+    /// It is held, and folded as the claim left it.
+    Held(Box<(Drive, Folded, Listener)>),
+    /// The claim was all that was left to do, or it cannot be folded (A9).
+    Over,
+    /// Somebody else has it, or it has moved on.
+    Lost,
+    /// It cannot be claimed; what is wrong stays so for a while.
+    Faulty,
+}
+
 impl Drive {
-    pub(super) fn new(
+    /// Takes the lease and records the claim in one commit (O4).
+    pub(super) async fn claim(
         engine: &Arc<Engine>,
-        held: Claimed,
+        due: Due,
         settings: &WorkerSettings,
         stopping: watch::Receiver<bool>,
-    ) -> Self {
-        let keeper = Keeper::new(engine, held.clone(), settings.lease, settings.renew);
-        Self {
-            engine: Arc::clone(engine),
-            held,
-            keeper,
-            stopping,
+    ) -> Claimed {
+        let (tenant, run_id) = (due.tenant.clone(), due.run_id.clone());
+        // Heard from before the run is loaded, so that no request falls between.
+        let ear = engine.hub.listen(&run_id);
+        match take(engine, due, settings).await {
+            Ok((folded, _)) if folded.run.status().is_terminal() => Claimed::Over,
+            Ok((folded, held)) => {
+                crash::at(CrashPoint::AfterClaim);
+                let keeper = Keeper::new(engine, held.clone(), settings.lease, settings.renew);
+                let drive = Self {
+                    engine: Arc::clone(engine),
+                    held,
+                    keeper,
+                    stopping,
+                    begun: None,
+                };
+                Claimed::Held(Box::new((drive, folded, ear)))
+            }
+            // A claim that raced a request or another claim ends in peace.
+            Err(
+                EngineError::Machine(Refusal::Terminal)
+                | EngineError::Store(StoreError::Stale | StoreError::Fenced),
+            ) => Claimed::Lost,
+            Err(EngineError::Parked(_)) => Claimed::Over,
+            Err(error) => {
+                tracing::error!(%error, %tenant, %run_id, "a run cannot be claimed");
+                Claimed::Faulty
+            }
         }
     }
 
-    /// Drives the run as far as it goes.
-    pub(super) async fn run(self) {
-        crash::at(CrashPoint::AfterClaim);
+    /// Drives the run as far as it goes. Whether it may be due again soon.
+    pub(super) async fn run(mut self, mut folded: Folded, mut ear: Listener) -> bool {
+        let driven = self.drive(&mut folded, &mut ear).await;
         let (tenant, run_id) = (&self.held.tenant, &self.held.run_id);
-        let back = match self.drive().await {
+        let back = match driven {
             Ok(Next::Over | Next::Lost | Next::GoOn) => false,
             Ok(Next::HandBack) => true,
             Err(EngineError::Store(StoreError::Fenced)) => false,
@@ -77,36 +114,30 @@ impl Drive {
         if back && let Err(error) = self.engine.store.release(&self.held).await {
             tracing::warn!(%error, %run_id, "a lease was not handed back");
         }
+        !folded.run.status().is_terminal()
     }
 
-    async fn drive(&self) -> Result<Next, EngineError> {
-        // Heard from before the run is loaded, so that no request falls between.
-        let mut ear = self.engine.hub.listen(&self.held.run_id);
-        let mut folded = self.load().await?;
-        match self.claim(&mut folded).await {
-            Ok(()) => {}
-            // A claim that raced a request ends in peace.
-            Err(EngineError::Machine(Refusal::Terminal)) => return Ok(Next::Over),
-            Err(EngineError::Store(StoreError::Stale)) => return Ok(Next::HandBack),
-            Err(error) => return self.gone(&mut folded, error).await,
-        }
+    async fn drive(
+        &mut self,
+        folded: &mut Folded,
+        ear: &mut Listener,
+    ) -> Result<Next, EngineError> {
         loop {
             if self.keeper.is_lost() {
                 return Ok(Next::Lost);
             }
             if *self.stopping.borrow() {
+                self.call_off().await?;
                 return Ok(Next::HandBack);
             }
             let owed = effects(&folded.plan, &folded.run).into_iter().next();
             let done = match owed {
                 None => return Ok(Next::Over),
-                Some(Effect::Continue) => self.go_on(&mut folded).await,
-                Some(Effect::WakeAt(wake)) => self.wake(&mut folded, wake).await,
-                Some(Effect::Start(start)) => self.start(&mut folded, start).await,
-                Some(Effect::Observe(observe)) => {
-                    self.observe(&mut folded, observe, &mut ear).await
-                }
-                Some(Effect::Cancel(cancel)) => self.cancel(&mut folded, cancel).await,
+                Some(Effect::Continue) => self.go_on(folded).await,
+                Some(Effect::WakeAt(wake)) => self.wake(folded, wake).await,
+                Some(Effect::Start(start)) => self.start(folded, start).await,
+                Some(Effect::Observe(observe)) => self.observe(folded, observe, ear).await,
+                Some(Effect::Cancel(cancel)) => self.cancel(folded, cancel).await,
             };
             match done {
                 Ok(Next::GoOn) => {}
@@ -115,9 +146,18 @@ impl Drive {
                 Err(
                     EngineError::Store(StoreError::Stale)
                     | EngineError::Machine(Refusal::Stale | Refusal::Terminal),
-                ) => folded = self.reload(&folded).await?,
-                Err(error) => return self.gone(&mut folded, error).await,
+                ) => *folded = self.reload(folded).await?,
+                Err(error) => return self.gone(folded, error).await,
             }
+        }
+    }
+
+    /// A child that was started with its intent and is not executed ends as if it had been
+    /// asked to stop before it began.
+    async fn call_off(&mut self) -> Result<(), EngineError> {
+        match self.begun.take() {
+            Some(begun) => self.engine.call_off(begun).await,
+            None => Ok(()),
         }
     }
 
@@ -127,7 +167,8 @@ impl Drive {
     }
 
     /// Loads again; a run that has not moved since would be decided the same way for ever.
-    async fn reload(&self, before: &Folded) -> Result<Folded, EngineError> {
+    async fn reload(&mut self, before: &Folded) -> Result<Folded, EngineError> {
+        self.call_off().await?;
         let folded = self.load().await?;
         if folded.run.sequence() == before.run.sequence() {
             let stuck = "the run machine refuses what it owes itself";
@@ -136,45 +177,11 @@ impl Drive {
         Ok(folded)
     }
 
-    async fn claim(&self, folded: &mut Folded) -> Result<(), EngineError> {
-        match self.engine.fill(folded).await {
-            // The run begins; the first decision that reads the damage ends it.
-            Ok(()) | Err(EngineError::Unreadable(Unreadable::Broken)) => {}
-            Err(error) => return Err(error),
-        }
-        let first = folded.run.first_claim().is_none();
-        let claim = Command::Claim {
-            worker_id: self.held.worker_id.clone(),
-            lease: Some(Lease {
-                fence: self.held.fence,
-                expires_at: self.held.expires_at,
-            }),
-            over: self.held.over.clone(),
-        };
-        let mut step = self.engine.decide(folded, claim)?;
-        if first && !step.run.status().is_terminal() {
-            let (tenant, plan) = (&folded.tenant, &folded.plan);
-            let obstacle = self
-                .engine
-                .obstacle(tenant, plan, &folded.permissions)
-                .await?;
-            if let Some(obstacle) = obstacle {
-                let failed = Command::PreflightFailed {
-                    code: obstacle.code,
-                    message: obstacle.message,
-                    node_id: Some(obstacle.node_id),
-                };
-                step = step.and(&self.engine, folded, failed)?;
-            }
-        }
-        self.commit(folded, step).await
-    }
-
-    async fn go_on(&self, folded: &mut Folded) -> Result<Next, EngineError> {
+    async fn go_on(&mut self, folded: &mut Folded) -> Result<Next, EngineError> {
         self.decide(folded, Command::Continue).await
     }
 
-    async fn wake(&self, folded: &mut Folded, wake: Wake) -> Result<Next, EngineError> {
+    async fn wake(&mut self, folded: &mut Folded, wake: Wake) -> Result<Next, EngineError> {
         match wake {
             Wake::At(at) if at <= self.engine.clock.now() => self.go_on(folded).await,
             // The commit that scheduled it handed the lease back; a claim that found it too
@@ -185,7 +192,7 @@ impl Drive {
 
     /// What the run needs is missing or damaged: it ends, and nothing is guessed (A9). Any
     /// other error stays one.
-    async fn gone(&self, folded: &mut Folded, error: EngineError) -> Result<Next, EngineError> {
+    async fn gone(&mut self, folded: &mut Folded, error: EngineError) -> Result<Next, EngineError> {
         let message = match error {
             EngineError::Machine(Refusal::EnvelopeMissing(id)) => {
                 format!("the payload {id} is gone")
@@ -198,25 +205,35 @@ impl Drive {
 
     /// Ends a run whose evidence contradicts itself (A9).
     pub(super) async fn inconsistent(
-        &self,
+        &mut self,
         folded: &mut Folded,
         message: String,
         node_id: Option<NodeId>,
     ) -> Result<Next, EngineError> {
         let command = Command::Inconsistent { message, node_id };
         let step = self.engine.decide(folded, command)?;
-        self.commit(folded, step).await?;
+        self.commit(folded, step, None).await?;
         Ok(Next::Over)
     }
 
     pub(super) async fn decide(
-        &self,
+        &mut self,
         folded: &mut Folded,
         command: Command,
     ) -> Result<Next, EngineError> {
+        self.decide_with(folded, command, None).await
+    }
+
+    /// Decides and commits, with the end of a child that answered at once.
+    pub(super) async fn decide_with(
+        &mut self,
+        folded: &mut Folded,
+        command: Command,
+        settle: Option<ChildSettlement>,
+    ) -> Result<Next, EngineError> {
         self.engine.fill(folded).await?;
         let step = self.engine.decide(folded, command)?;
-        self.commit(folded, step).await?;
+        self.commit(folded, step, settle).await?;
         Ok(
             if folded.run.status().is_terminal() || folded.run.status() == RunStatus::WaitingRetry {
                 Next::Over
@@ -226,13 +243,29 @@ impl Drive {
         )
     }
 
-    async fn commit(&self, folded: &mut Folded, step: Step) -> Result<(), EngineError> {
+    async fn commit(
+        &mut self,
+        folded: &mut Folded,
+        step: Step,
+        settle: Option<ChildSettlement>,
+    ) -> Result<(), EngineError> {
         let ends = step.run.status().is_terminal();
-        let intends = matches!(
-            effects(&folded.plan, &step.run).first(),
-            Some(Effect::Start(_))
-        );
-        if intends {
+        let intended = match effects(&folded.plan, &step.run).into_iter().next() {
+            Some(Effect::Start(start)) => Some(start),
+            _ => None,
+        };
+        let allowed = intended
+            .as_ref()
+            .filter(|start| self.denied(folded, start).is_none());
+        let starts = match allowed {
+            Some(start) => {
+                let asked = self.asked_for(start)?;
+                self.engine.intend(folded, &step, &asked).await?
+            }
+            None => None,
+        };
+        let (start, begun) = starts.unzip();
+        if intended.is_some() {
             crash::at(CrashPoint::BeforeIntent);
         }
         if ends {
@@ -244,8 +277,13 @@ impl Drive {
             sequence: folded.run.sequence(),
         };
         let by = (folded.actor.clone(), folded.origin.clone());
-        self.engine.commit(folded, step, guard, by).await?;
-        if intends {
+        let children = ChildChanges { settle, start };
+        let started = self
+            .engine
+            .commit(folded, step, guard, by, children)
+            .await?;
+        self.begun = begun.filter(|_| started);
+        if intended.is_some() {
             crash::at(CrashPoint::AfterIntent);
         }
         if ends {
@@ -253,4 +291,61 @@ impl Drive {
         }
         Ok(())
     }
+}
+
+/// Loads a due run and commits its claim.
+async fn take(
+    engine: &Arc<Engine>,
+    due: Due,
+    settings: &WorkerSettings,
+) -> Result<(Folded, Held), EngineError> {
+    let mut folded = engine.fold(&due.tenant, &due.run_id).await?;
+    match engine.fill(&mut folded).await {
+        // The run begins; the first decision that reads the damage ends it.
+        Ok(()) | Err(EngineError::Unreadable(Unreadable::Broken)) => {}
+        Err(error) => return Err(error),
+    }
+    let fence = due.fence + 1;
+    let claim = Command::Claim {
+        worker_id: settings.worker_id.clone(),
+        lease: Some(Lease {
+            fence,
+            expires_at: due.found_at.plus(settings.lease),
+        }),
+        over: due.over,
+    };
+    let first = folded.run.first_claim().is_none();
+    let mut step = engine.decide(&folded, claim)?;
+    if first && !step.run.status().is_terminal() {
+        let (tenant, plan) = (&folded.tenant, &folded.plan);
+        let obstacle = engine.obstacle(tenant, plan, &folded.permissions).await?;
+        if let Some(obstacle) = obstacle {
+            let failed = Command::PreflightFailed {
+                code: obstacle.code,
+                message: obstacle.message,
+                node_id: Some(obstacle.node_id),
+            };
+            step = step.and(engine, &folded, failed)?;
+        }
+    }
+    let held = Held {
+        tenant: due.tenant,
+        run_id: due.run_id,
+        token: uuid::Uuid::new_v4().to_string(),
+        fence,
+    };
+    let guard = Guard::Claim {
+        worker_id: settings.worker_id.clone(),
+        token: held.token.clone(),
+        fence,
+        found: due.token,
+        lease_ms: settings.lease.0,
+        sequence: folded.run.sequence(),
+    };
+    let by = (folded.actor.clone(), folded.origin.clone());
+    let children = ChildChanges::default();
+    engine
+        .commit(&mut folded, step, guard, by, children)
+        .await?;
+    Ok((folded, held))
 }

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::engine::Engine;
-use crate::store::{Claimed, StoreError};
+use crate::store::{Held, StoreError};
 
 /// Renews until it is dropped.
 pub(super) struct Keeper {
@@ -18,7 +18,7 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    pub(super) fn new(engine: &Arc<Engine>, held: Claimed, lease: Millis, renew: Millis) -> Self {
+    pub(super) fn new(engine: &Arc<Engine>, held: Held, lease: Millis, renew: Millis) -> Self {
         let (tell, lost) = watch::channel(false);
         let engine = Arc::clone(engine);
         let renewing = tokio::spawn(async move {

@@ -3,6 +3,7 @@
 
 mod child;
 mod drive;
+mod found;
 mod lease;
 
 use std::sync::Arc;
@@ -14,10 +15,9 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
 use crate::engine::Engine;
-use crate::store::Claim;
 
-/// The most runs of one claim.
-const AT_ONCE: usize = 16;
+use drive::{Claimed, Drive};
+use found::Found;
 
 /// How workers work.
 #[derive(Debug, Clone)]
@@ -89,6 +89,7 @@ async fn claim_on(
     busy: Arc<Semaphore>,
     mut stopping: watch::Receiver<bool>,
 ) {
+    let mut found = Found::default();
     loop {
         let permit = tokio::select! {
             permit = Arc::clone(&busy).acquire_owned() => permit,
@@ -98,40 +99,26 @@ async fn claim_on(
         if *stopping.borrow() {
             return;
         }
-        // One permit a run; what the claim does not use goes back.
-        let mut permits = vec![permit];
-        while permits.len() < AT_ONCE
-            && let Ok(permit) = Arc::clone(&busy).try_acquire_owned()
-        {
-            permits.push(permit);
-        }
-        let limit = permits.len();
-        let claim = Claim {
-            worker_id: settings.worker_id.clone(),
-            lease_ms: settings.lease.0,
-            limit: u32::try_from(limit).unwrap_or(1),
-        };
-        let claimed = match engine.store.claim(&claim).await {
-            Ok(claimed) => claimed,
-            Err(error) => {
-                tracing::error!(%error, "runs cannot be claimed");
-                Vec::new()
-            }
-        };
-        let full = claimed.len() == limit;
-        for (held, permit) in claimed.into_iter().zip(permits) {
-            let drive = drive::Drive::new(&engine, held, &settings, stopping.clone());
-            let engine = Arc::clone(&engine);
-            tokio::spawn(async move {
-                drive.run().await;
-                drop(permit);
-                // It may have handed back something that is due sooner than the next look.
-                engine.work.notify_one();
-            });
-        }
-        if !full {
+        let Some(due) = found.next(&engine).await else {
+            drop(permit);
             rest(&engine, &settings, &mut stopping).await;
-        }
+            continue;
+        };
+        let claiming = found.claiming(&due);
+        let (engine, settings) = (Arc::clone(&engine), settings.clone());
+        let stopping = stopping.clone();
+        tokio::spawn(async move {
+            let claimed = Drive::claim(&engine, due, &settings, stopping).await;
+            claiming.done(&claimed, settings.lease);
+            if let Claimed::Held(held) = claimed {
+                let (drive, folded, ear) = *held;
+                if drive.run(folded, ear).await {
+                    // It may be due sooner than the next look.
+                    engine.work.notify_one();
+                }
+            }
+            drop(permit);
+        });
     }
 }
 

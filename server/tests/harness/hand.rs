@@ -3,57 +3,105 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sluicegate_core::audit;
-use sluicegate_core::ids::{ChildId, Hash, RunId, WorkerId};
+use sluicegate_core::ids::{ChildId, Hash, RunId, TenantId, WorkerId};
 use sluicegate_core::limits::Limits;
 use sluicegate_core::plan::Plan;
 use sluicegate_core::run::{
-    ChildKind, Command, Decision, Effect, Envelopes, Event, Lease, Mode, NewPayload, Queue, Run,
-    Start, Time, Usage, WorkflowReference, decide, effects, needs, permission_digest, project,
+    ChildKind, Command, Decision, Effect, Envelopes, Lease, Mode, NewPayload, PriorLease, Queue,
+    RecoveryReason, Rows, Run, Start, Time, Usage, WorkflowReference, decide, effects, needs,
+    permission_digest, project,
 };
 use sluicegate_core::time::Millis;
 use sluicegate_core::value::{self, Value};
 use sluicegate_server::clock::Clock;
 use sluicegate_server::payload::Place;
 use sluicegate_server::store::{
-    Accepted, AuditDraft, ChildEnd, ChildIntent, ChildSettlement, ChildStanding, ChildStatus,
-    Claim, Claimed, Commit, EnqueueOutcome, Guard, NewRun, RunReference, Sealed, StoreError,
-    StoredEvent, by_key,
+    Accepted, AuditDraft, ChildChanges, ChildEnd, ChildIntent, ChildSettlement, ChildStanding,
+    ChildStatus, Commit, Committed, Due, EnqueueOutcome, Guard, Held, NewEvent, NewRun,
+    RunReference, Sealed, StoreError, by_key,
 };
 
 use crate::harness::{House, by, permissions};
 
+/// A lease that was taken by hand.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Taken {
+    pub(crate) tenant: TenantId,
+    pub(crate) run_id: RunId,
+    pub(crate) worker_id: WorkerId,
+    pub(crate) token: String,
+    pub(crate) fence: u64,
+    pub(crate) over: Option<(PriorLease, RecoveryReason)>,
+    found: Due,
+    lease_ms: u64,
+}
+
+impl Taken {
+    fn of(due: Due, worker: &str, lease_ms: u64) -> Self {
+        Self {
+            tenant: due.tenant.clone(),
+            run_id: due.run_id.clone(),
+            worker_id: WorkerId::from(worker),
+            token: uuid::Uuid::new_v4().to_string(),
+            fence: due.fence + 1,
+            over: due.over.clone(),
+            found: due,
+            lease_ms,
+        }
+    }
+
+    /// The guard of the commit that takes the lease.
+    pub(crate) fn claims(&self, sequence: u64) -> Guard {
+        Guard::Claim {
+            worker_id: self.worker_id.clone(),
+            token: self.token.clone(),
+            fence: self.fence,
+            found: self.found.token.clone(),
+            lease_ms: self.lease_ms,
+            sequence,
+        }
+    }
+
+    /// The guard of the commits that follow.
+    pub(crate) fn owns(&self, sequence: u64) -> Guard {
+        Guard::Owner {
+            token: self.token.clone(),
+            fence: self.fence,
+            sequence,
+        }
+    }
+
+    /// As the store's other verbs want it.
+    pub(crate) fn held(&self) -> Held {
+        Held {
+            tenant: self.tenant.clone(),
+            run_id: self.run_id.clone(),
+            token: self.token.clone(),
+            fence: self.fence,
+        }
+    }
+}
+
 /// A run that is held by hand.
 pub(crate) struct Hand<'h> {
     pub(crate) house: &'h House,
-    pub(crate) held: Claimed,
+    pub(crate) held: Taken,
     pub(crate) plan: Plan,
     pub(crate) run: Run,
     envelopes: Envelopes,
+    /// Whether the claim is committed.
+    claimed: bool,
 }
 
 impl<'h> Hand<'h> {
     /// Claims the run that is due and commits the claim; the lease ends after `lease_ms`.
     pub(crate) async fn claim(house: &'h House, name: &str, lease_ms: u64) -> Self {
-        let mut hand = Self::hold(house, name, lease_ms).await;
-        let lease = Lease {
-            fence: hand.held.fence,
-            expires_at: hand.held.expires_at,
-        };
-        let claim = Command::Claim {
-            worker_id: hand.held.worker_id.clone(),
-            lease: Some(lease),
-            over: hand.held.over.clone(),
-        };
-        hand.decide(claim).await.unwrap();
-        hand
-    }
-
-    /// Takes the lease of the run that is due, and decides nothing.
-    async fn hold(house: &'h House, name: &str, lease_ms: u64) -> Self {
-        let held = claim(house, name, lease_ms, 1).await.remove(0);
+        let due = house.store.due(1).await.unwrap().remove(0);
+        let held = Taken::of(due, name, lease_ms);
         let detail = house.store.run_detail(&held.tenant, &held.run_id);
         let plan = Plan::read(&detail.await.unwrap().plan).unwrap();
         let run = Run::new(&plan, held.tenant.clone(), held.run_id.clone());
@@ -63,8 +111,19 @@ impl<'h> Hand<'h> {
             plan,
             run,
             envelopes: Envelopes::new(),
+            claimed: false,
         };
         hand.reload().await;
+        let lease = Lease {
+            fence: hand.held.fence,
+            expires_at: hand.held.found.found_at.plus(Millis(lease_ms)),
+        };
+        let claim = Command::Claim {
+            worker_id: hand.held.worker_id.clone(),
+            lease: Some(lease),
+            over: hand.held.over.clone(),
+        };
+        hand.decide(claim).await.unwrap();
         hand
     }
 
@@ -142,10 +201,9 @@ impl<'h> Hand<'h> {
         decision: Decision,
         bend: impl FnOnce(&mut Commit),
     ) -> Result<(), StoreError> {
-        let guard = Guard::Owner {
-            token: self.held.token.clone(),
-            fence: self.held.fence,
-            sequence: self.run.sequence(),
+        let guard = match self.claimed {
+            true => self.held.owns(self.run.sequence()),
+            false => self.held.claims(self.run.sequence()),
         };
         let mut run = self.run.clone();
         for event in &decision.events {
@@ -154,6 +212,7 @@ impl<'h> Hand<'h> {
         let mut commit = whole(self.house, &self.plan, &run, &decision, guard);
         bend(&mut commit);
         self.house.store.commit(commit).await?;
+        self.claimed = true;
         for NewPayload { id, value, .. } in decision.payloads {
             self.envelopes.insert(id, value);
         }
@@ -272,23 +331,86 @@ impl<'h> Hand<'h> {
     }
 }
 
-/// Takes the leases of up to `limit` runs that are due, in their order.
-pub(crate) async fn claim(house: &House, worker: &str, lease_ms: u64, limit: u32) -> Vec<Claimed> {
-    let claim = Claim {
-        worker_id: WorkerId::from(worker),
-        lease_ms,
-        limit,
+/// Takes the leases of up to `limit` runs that are due, in their order, without an event.
+pub(crate) async fn claim(house: &House, worker: &str, lease_ms: u64, limit: u32) -> Vec<Taken> {
+    let mut taken = Vec::new();
+    for due in house.store.due(limit).await.unwrap() {
+        taken.push(take(house, due, worker, lease_ms).await.unwrap());
+    }
+    taken
+}
+
+/// Takes the lease of a run that was found, without an event.
+pub(crate) async fn take(
+    house: &House,
+    due: Due,
+    worker: &str,
+    lease_ms: u64,
+) -> Result<Taken, StoreError> {
+    let taken = Taken::of(due, worker, lease_ms);
+    let row = house.store.run_row(&taken.tenant, &taken.run_id).await?;
+    touch(house, &taken, taken.claims(row.row.last_sequence)).await?;
+    Ok(taken)
+}
+
+/// A commit of nothing but the run's own row, to see what its guard finds.
+pub(crate) async fn touch(
+    house: &House,
+    taken: &Taken,
+    guard: Guard,
+) -> Result<Committed, StoreError> {
+    let row = house.store.run_row(&taken.tenant, &taken.run_id).await?.row;
+    let commit = Commit {
+        tenant: taken.tenant.clone(),
+        run_id: taken.run_id.clone(),
+        guard,
+        events: Vec::new(),
+        payloads: Vec::new(),
+        children: ChildChanges::default(),
+        node_types: BTreeMap::default(),
+        audit: AuditDraft {
+            tenant_id: taken.tenant.clone(),
+            actor: by().actor,
+            origin: Some(by().origin),
+            action: "touch".to_owned(),
+            // Not the run: its entries would have to cover events (H1).
+            subject: audit::Subject {
+                kind: "workflow".to_owned(),
+                id: "a touch".to_owned(),
+            },
+            metadata: Value::Object(value::Map::new()),
+            occurred_at: row.queued_at.unwrap(),
+        },
+        rows: Rows {
+            run: Some(row),
+            ..Rows::default()
+        },
+        hand_back: false,
     };
-    house.store.claim(&claim).await.unwrap()
+    house.store.commit(commit).await
 }
 
 /// A decision in the form that is stored.
 fn whole(house: &House, plan: &Plan, run: &Run, decision: &Decision, guard: Guard) -> Commit {
     let (tenant, run_id) = (run.tenant_id(), run.run_id());
     let now = Clock::start().now();
-    let full = |event: &Event| StoredEvent::of(event, now).full(tenant, run_id);
-    let full: Vec<Value> = decision.events.iter().map(full).collect();
+    let events: Vec<_> = decision
+        .events
+        .iter()
+        .map(|event| NewEvent::of(event, now))
+        .collect();
+    let full = |event: &NewEvent| {
+        let mut text = String::new();
+        event.write_full(tenant, run_id, &mut text);
+        value::read(&text).unwrap()
+    };
+    let full: Vec<Value> = events.iter().map(full).collect();
     let (action, metadata) = audit::of_decision(&full).unwrap();
+    let rows = project(plan, run, &decision.events);
+    let node_types = rows.attempts.iter().map(|row| {
+        let index = plan.find_node(row.node_id.as_str()).unwrap();
+        (row.node_id.clone(), plan.node(index).task.node_type())
+    });
     let seal = |payload: &NewPayload| {
         let place = Place {
             tenant,
@@ -310,8 +432,10 @@ fn whole(house: &House, plan: &Plan, run: &Run, decision: &Decision, guard: Guar
         tenant: tenant.clone(),
         run_id: run_id.clone(),
         guard,
-        events: decision.events.clone(),
-        rows: project(plan, run, &decision.events),
+        events,
+        node_types: node_types.collect(),
+        rows,
+        children: ChildChanges::default(),
         payloads: decision.payloads.iter().map(seal).collect(),
         audit: AuditDraft {
             tenant_id: tenant.clone(),
@@ -367,6 +491,7 @@ pub(crate) async fn enqueue_within(
     for event in &decision.events {
         run.apply(&plan, event).unwrap();
     }
+    let queued = run.queued().cloned().unwrap();
     let first = whole(house, &plan, &run, &decision, Guard::Sequence(0));
     let queued = house.store.enqueue(NewRun {
         by: by(),
@@ -376,6 +501,7 @@ pub(crate) async fn enqueue_within(
         permissions: permissions(),
         graph_checksum: revision.row.checksum,
         plan_hash: revision.row.plan_hash,
+        queued: Box::new(queued),
         first,
     });
     assert_eq!(queued.await, Ok::<_, StoreError>(EnqueueOutcome::Created));

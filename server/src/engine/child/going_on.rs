@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sluicegate_core::code::Code;
-use sluicegate_core::ids::{ChildId, RunId, TenantId};
+use sluicegate_core::ids::{ChildId, Hash, RunId, TenantId};
 use sluicegate_core::run::{ChildKind, ChildOutcome, ChildResult};
 use sluicegate_core::time::Instant;
 use tokio::sync::watch;
 
-use super::Ended;
 use super::work::{Done, Work};
-use crate::engine::Engine;
+use super::{Asked, Ended};
 use crate::engine::crash::{self, CrashPoint};
+use crate::engine::{Engine, EngineError};
 use crate::store::{ChildSettlement, StoreError};
 
 type Key = (TenantId, ChildId, u32);
@@ -58,11 +58,31 @@ impl Children {
     }
 }
 
+/// A child that is durable and this process' to execute.
+pub(crate) struct Begun {
+    pub(super) owned: Owned,
+    pub(super) work: Work,
+    /// Whether it was asked to stop already.
+    pub(super) cancelled: bool,
+}
+
+impl Begun {
+    pub(crate) fn child_id(&self) -> &ChildId {
+        &self.owned.child_id
+    }
+
+    /// Whether this is an attempt of a run's node.
+    pub(crate) fn is_of(&self, asked: &Asked) -> bool {
+        self.owned.key == asked.key && self.owned.attempt == asked.attempt
+    }
+}
+
 /// A child that this process owns.
 pub(super) struct Owned {
     pub(super) tenant: TenantId,
     pub(super) run_id: RunId,
     pub(super) child_id: ChildId,
+    pub(super) key: Hash,
     pub(super) attempt: u32,
     pub(super) fence: u64,
     pub(super) deadline_at: Instant,
@@ -82,33 +102,55 @@ impl Owned {
     }
 }
 
+/// How far a child came at once.
+pub(crate) enum AtOnce {
+    /// It ended, and this is for its owner to make durable (O4).
+    Ended(ChildResult, Box<ChildSettlement>),
+    /// It goes on by itself.
+    GoesOn,
+}
+
 impl Engine {
-    /// Lets a child go on in this process.
-    pub(super) fn execute(
+    /// Executes a child. One that ends within `patience` is given back, to be settled with
+    /// its acceptance; one that does not goes on as a task of its own and settles itself.
+    pub(crate) async fn execute(
         self: &Arc<Self>,
-        owned: Owned,
-        work: Work,
-        cancelled: bool,
-    ) -> watch::Receiver<Option<Ended>> {
+        begun: Begun,
+        patience: Duration,
+    ) -> Result<AtOnce, EngineError> {
+        let Begun {
+            owned,
+            work,
+            cancelled,
+        } = begun;
         let (stop, stopped) = watch::channel(cancelled);
         let (tell, ended) = watch::channel(None);
         let place = (owned.tenant.clone(), owned.child_id.clone(), owned.attempt);
-        let child = GoingOn {
-            fence: owned.fence,
-            stop,
-            ended: ended.clone(),
-        };
+        let fence = owned.fence;
+        let child = GoingOn { fence, stop, ended };
         self.children.put(place.clone(), child);
+        let owned = Arc::new(owned);
+        let mut working = Box::pin({
+            let (engine, owned) = (Arc::clone(self), Arc::clone(&owned));
+            async move { engine.carry_out(&owned, work, stopped).await }
+        });
+        if let Ok(done) = tokio::time::timeout(patience, &mut working).await {
+            crash::at(CrashPoint::DuringChild);
+            self.children.forget(&place, fence);
+            let result = done.result();
+            let settlement = self.settlement(&owned, &result)?;
+            return Ok(AtOnce::Ended(result, Box::new(settlement)));
+        }
         let engine = Arc::clone(self);
         tokio::spawn(async move {
-            let done = engine.carry_out(&owned, work, stopped).await;
+            let done = working.await;
             crash::at(CrashPoint::DuringChild);
             let end = engine.settle(&owned, done).await;
-            engine.children.forget(&place, owned.fence);
+            engine.children.forget(&place, fence);
             // Whoever waits for it is told last, when it is durable and forgotten here.
             tell.send_replace(Some(end));
         });
-        ended
+        Ok(AtOnce::GoesOn)
     }
 
     /// Does the work until it ends, its deadline passes (A8) or it is asked to stop.
@@ -148,25 +190,25 @@ impl Engine {
         }
     }
 
+    fn settlement(
+        &self,
+        owned: &Owned,
+        result: &ChildResult,
+    ) -> Result<ChildSettlement, EngineError> {
+        Ok(ChildSettlement {
+            tenant: owned.tenant.clone(),
+            child_id: owned.child_id.clone(),
+            attempt: owned.attempt,
+            fence: owned.fence,
+            end: self.close_end(owned, result)?,
+        })
+    }
+
     /// Makes an end durable, once (W8).
     async fn settle(&self, owned: &Owned, done: Done) -> Ended {
-        let result = ChildResult {
-            outcome: done.outcome,
-            terminal: true,
-            usage: done.usage,
-            cost: done.cost,
-        };
-        let settled = match self.close_end(owned, &result) {
-            Ok(end) => {
-                let settlement = ChildSettlement {
-                    tenant: owned.tenant.clone(),
-                    child_id: owned.child_id.clone(),
-                    attempt: owned.attempt,
-                    fence: owned.fence,
-                    end,
-                };
-                self.store.settle_child(settlement).await
-            }
+        let result = done.result();
+        let settled = match self.settlement(owned, &result) {
+            Ok(settlement) => self.store.settle_child(settlement).await,
             Err(error) => Err(StoreError::Corrupt(error.to_string())),
         };
         match settled {
@@ -177,5 +219,17 @@ impl Engine {
                 Ended::Lost
             }
         }
+    }
+
+    /// Ends a child that was begun and is not to be executed after all.
+    pub(crate) async fn call_off(&self, begun: Begun) -> Result<(), EngineError> {
+        let done = Done {
+            outcome: ChildOutcome::Cancelled,
+            usage: None,
+            cost: None,
+        };
+        let settlement = self.settlement(&begun.owned, &done.result())?;
+        self.store.settle_child(settlement).await?;
+        Ok(())
     }
 }

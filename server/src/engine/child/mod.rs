@@ -12,16 +12,16 @@ use sluicegate_core::ids::{ChildId, Hash, NodeId, PayloadId};
 use sluicegate_core::mapping::text_of;
 use sluicegate_core::plan::Task;
 use sluicegate_core::run::{ChildKind, ChildResult, Refusal};
-use sluicegate_core::time::Millis;
+use sluicegate_core::time::{Instant, Millis};
 use sluicegate_core::value::Value;
 use tokio::sync::watch;
 
-use super::{Engine, EngineError, Folded};
+use super::{Engine, EngineError, Folded, Step};
 use crate::actions::Invocation;
 use crate::agents::Question;
 use crate::store::{ChildCancelled, ChildIntent, ChildStanding, StoreError};
 
-pub(crate) use going_on::Children;
+pub(crate) use going_on::{AtOnce, Begun, Children};
 
 use going_on::Owned;
 use work::Work;
@@ -44,7 +44,9 @@ pub(crate) struct Asked {
 /// How a child stands for the one who asked.
 pub(crate) enum Reached {
     /// It is going on in this process.
-    Running(ChildId, watch::Receiver<Option<Ended>>),
+    Running(watch::Receiver<Option<Ended>>),
+    /// It is this process' to execute.
+    Begun(Box<Begun>),
     /// It has ended.
     Settled(ChildId, ChildResult),
     /// It was not allowed to start.
@@ -65,10 +67,37 @@ pub(crate) enum Ended {
 }
 
 impl Engine {
+    /// The child that a commit may start with the intent it ends with, should its key be new:
+    /// what to store and what to execute then. `None` where it takes a look first.
+    pub(crate) async fn intend(
+        &self,
+        folded: &Folded,
+        step: &Step,
+        asked: &Asked,
+    ) -> Result<Option<(ChildIntent, Begun)>, EngineError> {
+        let input = step
+            .value(&asked.input)
+            .or_else(|| folded.envelopes.get(&asked.input));
+        // A later attempt may find an earlier one's success (N1).
+        let Some(input) = input.filter(|_| asked.attempt == 1) else {
+            return Ok(None);
+        };
+        let Ok(work) = self.work_with(folded, asked, input).await? else {
+            return Ok(None);
+        };
+        let intent = self.intent(folded, asked);
+        let begun = Begun {
+            owned: owned(folded, asked, intent.new_id.clone(), intent.deadline_at),
+            work,
+            cancelled: false,
+        };
+        Ok(Some((intent, begun)))
+    }
+
     /// Starts a child, or finds what became of it: an invocation executes at most once for
     /// each (key, attempt), and again only after its owner is gone (W8).
     pub(crate) async fn start_child(
-        self: &Arc<Self>,
+        &self,
         folded: &Folded,
         asked: &Asked,
     ) -> Result<Reached, EngineError> {
@@ -82,7 +111,7 @@ impl Engine {
 
     /// Finds a known child again; goes on with it where its owner is gone.
     pub(crate) async fn observe_child(
-        self: &Arc<Self>,
+        &self,
         folded: &Folded,
         asked: &Asked,
         child_id: &ChildId,
@@ -91,7 +120,7 @@ impl Engine {
         if let Some(child) = self.children.find(&place)
             && child.fence == asked.fence
         {
-            return Ok(Reached::Running(child_id.clone(), child.ended));
+            return Ok(Reached::Running(child.ended));
         }
         let (tenant, attempt, fence) = (&folded.tenant, asked.attempt, asked.fence);
         let standing = self.store.observe_child(tenant, child_id, attempt, fence);
@@ -151,12 +180,20 @@ impl Engine {
         folded: &Folded,
         asked: &Asked,
     ) -> Result<Result<Work, (Code, String)>, EngineError> {
+        let input = folded.envelopes.get(&asked.input);
+        let gone = || Refusal::EnvelopeMissing(asked.input.clone());
+        self.work_with(folded, asked, input.ok_or_else(gone)?).await
+    }
+
+    async fn work_with(
+        &self,
+        folded: &Folded,
+        asked: &Asked,
+        input: &Arc<Value>,
+    ) -> Result<Result<Work, (Code, String)>, EngineError> {
         let broken = |what: &str| EngineError::Broken(format!("node {}: {what}", asked.node_id));
         let index = folded.plan.find_node(asked.node_id.as_str());
         let index = index.ok_or_else(|| broken("is not of the plan"))?;
-        let input = folded.envelopes.get(&asked.input);
-        let gone = || Refusal::EnvelopeMissing(asked.input.clone());
-        let input = input.ok_or_else(gone)?;
         let task = &folded.plan.node(index).task;
         let missing = |code: Code| Ok(Err((code, code.sentence().to_owned())));
         match task {
@@ -200,7 +237,7 @@ impl Engine {
     }
 
     fn reach(
-        self: &Arc<Self>,
+        &self,
         folded: &Folded,
         asked: &Asked,
         standing: ChildStanding,
@@ -215,18 +252,11 @@ impl Engine {
                     ..
                 },
                 Some(work),
-            ) => {
-                let owned = Owned {
-                    tenant: folded.tenant.clone(),
-                    run_id: folded.run.run_id().clone(),
-                    child_id: child_id.clone(),
-                    attempt: asked.attempt,
-                    fence: asked.fence,
-                    deadline_at,
-                    kind: asked.kind,
-                };
-                Reached::Running(child_id, self.execute(owned, work, cancelled))
-            }
+            ) => Reached::Begun(Box::new(Begun {
+                owned: owned(folded, asked, child_id, deadline_at),
+                work,
+                cancelled,
+            })),
             (ChildStanding::Execute { .. }, None) => {
                 Reached::Contradiction("a child goes on without work")
             }
@@ -252,5 +282,18 @@ impl Engine {
                 Reached::Contradiction("the run names a child that does not exist")
             }
         }
+    }
+}
+
+fn owned(folded: &Folded, asked: &Asked, child_id: ChildId, deadline_at: Instant) -> Owned {
+    Owned {
+        tenant: folded.tenant.clone(),
+        run_id: folded.run.run_id().clone(),
+        child_id,
+        key: asked.key,
+        attempt: asked.attempt,
+        fence: asked.fence,
+        deadline_at,
+        kind: asked.kind,
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sluicegate_core::code::{Class, Code};
-use sluicegate_core::run::{ChildOutcome, Cost, Usage};
+use sluicegate_core::run::{ChildOutcome, ChildResult, Cost, Usage};
 
 use crate::actions::{Invocation, Registered};
 use crate::agents::{AgentDefinition, Question};
@@ -27,6 +27,17 @@ pub(super) struct Done {
     pub(super) outcome: ChildOutcome,
     pub(super) usage: Option<Usage>,
     pub(super) cost: Option<Cost>,
+}
+
+impl Done {
+    pub(super) fn result(self) -> ChildResult {
+        ChildResult {
+            outcome: self.outcome,
+            terminal: true,
+            usage: self.usage,
+            cost: self.cost,
+        }
+    }
 }
 
 impl Work {

@@ -5,10 +5,11 @@ use sqlx::SqliteConnection;
 
 use sluicegate_core::audit::{Draft, Head};
 use sluicegate_core::ids::TenantId;
-use sluicegate_core::value::{self, Value};
+use sluicegate_core::value::Value;
 
-use super::{Columns, SqliteStore, fault, int};
+use super::{Columns, SqliteStore, fault};
 use crate::store::StoreError;
+use crate::store::column::int;
 
 /// Appends an entry after the tenant's head and gives its sequence.
 pub(super) async fn append(
@@ -16,39 +17,48 @@ pub(super) async fn append(
     draft: Draft,
 ) -> Result<u64, StoreError> {
     let head = head(&mut *connection, &draft.tenant_id).await?;
-    let entry = draft
-        .seal(&head)
-        .map_err(|error| StoreError::Corrupt(error.to_string()))?;
-    let text = value::to_value(&entry).map(|entry| value::canonical(&entry));
-    let text = text.map_err(|error| StoreError::Corrupt(error.to_string()))?;
+    let prepared = draft.prepare();
+    let prepared = prepared.map_err(|error| StoreError::Corrupt(error.to_string()))?;
+    let sealed = prepared.seal(&head);
     sqlx::query(
         "insert into workflow_audit_events
              (tenant_id, sequence, action, subject_kind, subject_id, entry)
          values (?, ?, ?, ?, ?, ?)",
     )
-    .bind(entry.tenant_id.as_str())
-    .bind(int(entry.sequence))
-    .bind(&entry.action)
-    .bind(&entry.subject.kind)
-    .bind(&entry.subject.id)
-    .bind(text)
+    .bind(prepared.tenant_id.as_str())
+    .bind(int(sealed.head.sequence))
+    .bind(&prepared.action)
+    .bind(&prepared.subject.kind)
+    .bind(&prepared.subject.id)
+    .bind(sealed.text)
     .execute(&mut *connection)
     .await
     .map_err(fault)?;
+    set_head(connection, &prepared.tenant_id, &sealed.head).await?;
+    Ok(sealed.head.sequence)
+}
+
+/// Moves the tenant's head on.
+pub(super) async fn set_head(
+    connection: &mut SqliteConnection,
+    tenant: &TenantId,
+    head: &Head,
+) -> Result<(), StoreError> {
     sqlx::query(
         "insert into workflow_audit_heads (tenant_id, sequence, hash) values (?, ?, ?)
          on conflict (tenant_id) do update set sequence = excluded.sequence, hash = excluded.hash",
     )
-    .bind(entry.tenant_id.as_str())
-    .bind(int(entry.sequence))
-    .bind(entry.event_hash.to_string())
+    .bind(tenant.as_str())
+    .bind(int(head.sequence))
+    .bind(head.hash.to_string())
     .execute(connection)
     .await
     .map_err(fault)?;
-    Ok(entry.sequence)
+    Ok(())
 }
 
-async fn head<'e, E>(executor: E, tenant: &TenantId) -> Result<Head, StoreError>
+/// The tenant's head.
+pub(super) async fn head<'e, E>(executor: E, tenant: &TenantId) -> Result<Head, StoreError>
 where
     E: sqlx::Executor<'e, Database = sqlx::Sqlite>,
 {

@@ -1,45 +1,24 @@
 //! Children in their tables (run-machine.md N1, W8, C3): one row a key, one more a (key,
 //! attempt), owned by a fence, settled once.
 
-use serde::{Deserialize, Serialize};
-use sqlx::SqliteConnection;
+use std::collections::HashSet;
+
 use sqlx::sqlite::SqliteRow;
+use sqlx::{AssertSqlSafe, SqliteConnection};
 
 use sluicegate_core::ids::{ChildId, NodeId, RunId, TenantId};
-use sluicegate_core::run::{ChildKind, Cost, Usage};
 use sluicegate_core::time::Instant;
 use sluicegate_core::value::Value;
 
-use super::{Columns, SqliteStore, fault, int, json, thing};
+use super::bulk::{bind, insert, insert_text, parts, push_rows};
+use super::{Columns, SqliteStore, fault, thing};
+use crate::store::child::{CHILD_ATTEMPTS, CHILD_RUNS, PublicEnd, SETTLEMENT, kind_word};
+use crate::store::column::int;
+use crate::store::flat::Transition;
+use crate::store::table::Cell;
 use crate::store::{
-    ChildCancelled, ChildEnd, ChildIntent, ChildSettlement, ChildStanding, ChildStatus, ChildView,
-    StoreError,
+    ChildCancelled, ChildEnd, ChildIntent, ChildSettlement, ChildStanding, ChildView, StoreError,
 };
-
-/// What an end says that is not secret.
-#[derive(Serialize, Deserialize)]
-struct End {
-    code: Option<String>,
-    usage: Option<Usage>,
-    cost: Option<Cost>,
-}
-
-fn kind_word(kind: ChildKind) -> &'static str {
-    match kind {
-        ChildKind::Agent => "agent",
-        ChildKind::Action => "action",
-    }
-}
-
-fn status_word(status: ChildStatus) -> &'static str {
-    match status {
-        ChildStatus::Running => "running",
-        ChildStatus::Succeeded => "succeeded",
-        ChildStatus::Failed => "failed",
-        ChildStatus::Refused => "refused",
-        ChildStatus::Cancelled => "cancelled",
-    }
-}
 
 fn read<T: serde::de::DeserializeOwned>(word: String) -> Result<T, StoreError> {
     serde_json::from_value(Value::String(word)).map_err(|e| StoreError::Corrupt(e.to_string()))
@@ -57,7 +36,7 @@ fn sealed(
 }
 
 fn end(row: &SqliteRow) -> Result<ChildEnd, StoreError> {
-    let said: End = match row.maybe_text("end")? {
+    let said: PublicEnd = match row.maybe_text("end")? {
         Some(text) => thing(&text)?,
         None => {
             return Err(StoreError::Corrupt(
@@ -96,30 +75,71 @@ async fn by_key(
     )))
 }
 
-async fn insert_child(
+/// Ends the children that answered at once. All of them, or an error: then one of the
+/// decisions is about a child that somebody else has by now.
+pub(super) async fn settle_all(
     c: &mut SqliteConnection,
-    intent: &ChildIntent,
-    barred: bool,
+    standing: &[&Transition],
     now: Instant,
 ) -> Result<(), StoreError> {
-    sqlx::query(
-        "insert into child_runs
-             (tenant_id, child_id, kind, key, run_id, node_id, target, barred, created_at)
-         values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    )
-    .bind(intent.tenant.as_str())
-    .bind(intent.new_id.as_str())
-    .bind(kind_word(intent.kind))
-    .bind(intent.key.to_string())
-    .bind(intent.run_id.as_str())
-    .bind(intent.node_id.as_str())
-    .bind(&intent.target)
-    .bind(barred)
-    .bind(int(now.0))
-    .execute(c)
-    .await
-    .map_err(fault)?;
-    Ok(())
+    let ends = standing.iter().filter_map(|t| t.children.settle.as_ref());
+    let mut cells = Vec::new();
+    for end in ends {
+        cells.extend(end.cells(now)?);
+    }
+    let (mut asked, mut settled) = (0, 0);
+    for (rows, cells) in parts(&cells, SETTLEMENT.len()) {
+        let names: Vec<_> = SETTLEMENT
+            .iter()
+            .map(|(name, _)| format!("v_{name}"))
+            .collect();
+        let mut text = format!("with v ({}) as (values ", names.join(", "));
+        push_rows(&mut text, rows, SETTLEMENT.len());
+        text.push_str(
+            ") update child_attempts
+             set status = v_status, ended_at = v_ended_at, end = v_end,
+                 output_key_id = v_output_key_id, output = v_output,
+                 message_key_id = v_message_key_id, message = v_message
+             from v
+             where tenant_id = v_tenant_id and child_id = v_child_id and attempt = v_attempt
+               and fence = v_fence and status = 'running'",
+        );
+        let query = bind(sqlx::query(AssertSqlSafe(text)), cells.iter());
+        asked += rows as u64;
+        settled += query.execute(&mut *c).await.map_err(fault)?.rows_affected();
+    }
+    if asked == settled {
+        Ok(())
+    } else {
+        Err(StoreError::Stale)
+    }
+}
+
+/// Starts the children whose keys are new, and gives their ids.
+pub(super) async fn start_all(
+    c: &mut SqliteConnection,
+    standing: &[&Transition],
+    now: Instant,
+) -> Result<HashSet<String>, StoreError> {
+    let starts = || standing.iter().filter_map(|t| t.children.start.as_ref());
+    let cells: Vec<Cell> = starts()
+        .flat_map(|start| start.run_cells(false, now))
+        .collect();
+    let mut started = HashSet::new();
+    for (rows, cells) in parts(&cells, CHILD_RUNS.columns.len()) {
+        let mut text = insert_text(&CHILD_RUNS, rows);
+        text.push_str(" on conflict (tenant_id, kind, key) do nothing returning child_id");
+        let query = bind(sqlx::query(AssertSqlSafe(text)), cells.iter());
+        for row in query.fetch_all(&mut *c).await.map_err(fault)? {
+            started.insert(row.text("child_id")?);
+        }
+    }
+    let fresh = starts().filter(|start| started.contains(start.new_id.as_str()));
+    let cells: Vec<Cell> = fresh
+        .flat_map(|start| start.attempt_cells(&start.new_id))
+        .collect();
+    insert(c, &CHILD_ATTEMPTS, cells.iter()).await?;
+    Ok(started)
 }
 
 /// How an attempt of a known child stands for a fence; a running one is taken over by a
@@ -187,7 +207,7 @@ impl SqliteStore {
                     Some((_, true)) => return Ok(ChildStanding::Barred),
                     Some((child_id, false)) => child_id,
                     None => {
-                        insert_child(&mut *c, &intent, false, now).await?;
+                        insert(&mut *c, &CHILD_RUNS, intent.run_cells(false, now).iter()).await?;
                         intent.new_id.clone()
                     }
                 };
@@ -195,19 +215,8 @@ impl SqliteStore {
                 if let Some(standing) = stand(&mut *c, tenant, &child_id, attempt, fence).await? {
                     return Ok(standing);
                 }
-                sqlx::query(
-                    "insert into child_attempts
-                         (tenant_id, child_id, attempt, fence, status, executions, deadline_at)
-                     values (?, ?, ?, ?, 'running', 1, ?)",
-                )
-                .bind(tenant.as_str())
-                .bind(child_id.as_str())
-                .bind(attempt)
-                .bind(int(fence))
-                .bind(int(intent.deadline_at.0))
-                .execute(c)
-                .await
-                .map_err(fault)?;
+                let cells = intent.attempt_cells(&child_id);
+                insert(c, &CHILD_ATTEMPTS, cells.iter()).await?;
                 Ok(ChildStanding::Execute {
                     child_id,
                     deadline_at: intent.deadline_at,
@@ -226,37 +235,15 @@ impl SqliteStore {
         let now = self.clock.now();
         self.write(move |c| {
             Box::pin(async move {
-                let ChildEnd {
-                    status,
-                    output,
-                    code,
-                    message,
-                    usage,
-                    cost,
-                } = settlement.end;
-                let (output_key, output) = output.unzip();
-                let (message_key, message) = message.unzip();
-                let settled = sqlx::query(
+                let mut query = sqlx::query(
                     "update child_attempts
                      set status = ?5, ended_at = ?6, end = ?7, output_key_id = ?8, output = ?9,
                          message_key_id = ?10, message = ?11
                      where tenant_id = ?1 and child_id = ?2 and attempt = ?3 and fence = ?4
                        and status = 'running'",
-                )
-                .bind(settlement.tenant.as_str())
-                .bind(settlement.child_id.as_str())
-                .bind(settlement.attempt)
-                .bind(int(settlement.fence))
-                .bind(status_word(status))
-                .bind(int(now.0))
-                .bind(json(&End { code, usage, cost })?)
-                .bind(output_key)
-                .bind(output)
-                .bind(message_key)
-                .bind(message)
-                .execute(c)
-                .await
-                .map_err(fault)?;
+                );
+                query = bind(query, settlement.cells(now)?.iter());
+                let settled = query.execute(c).await.map_err(fault)?;
                 Ok(settled.rows_affected() == 1)
             })
         })
@@ -289,7 +276,7 @@ impl SqliteStore {
             Box::pin(async move {
                 let child_id = match by_key(&mut *c, &intent).await? {
                     None => {
-                        insert_child(c, &intent, true, now).await?;
+                        insert(c, &CHILD_RUNS, intent.run_cells(true, now).iter()).await?;
                         return Ok(ChildCancelled::Barred);
                     }
                     Some((_, true)) => return Ok(ChildCancelled::Barred),

@@ -1,136 +1,100 @@
-//! Leases (run-machine.md §7, W1, W3, W5, W6, W9): a claim is a conditional update with a
-//! token of its own and a fence that only grows.
+//! Leases (run-machine.md §7, W1, W3, W5, W6, W9): what may be claimed is read, and taken by
+//! the commit that records the claim.
 
-use sqlx::SqliteConnection;
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+
+use sqlx::sqlite::SqliteRow;
 
 use sluicegate_core::ids::{RunId, TenantId, WorkerId};
 use sluicegate_core::run::{PriorLease, RecoveryReason};
 use sluicegate_core::time::{Instant, Millis};
 
-use super::{Columns, SqliteStore, fault, int};
-use crate::store::{Claim, Claimed, StoreError};
+use super::{Columns, SqliteStore, fault};
+use crate::store::column::int;
+use crate::store::turns::in_turns;
+use crate::store::{Due, Held, StoreError};
 
-/// Claims the oldest run of a tenant that may be claimed.
-async fn claim_one(
-    c: &mut SqliteConnection,
-    tenant: &TenantId,
-    claim: &Claim,
-    now: Instant,
-) -> Result<Option<Claimed>, StoreError> {
-    let found = sqlx::query(
-        "select run_id, lease_owner, lease_token, lease_fence, lease_expires_at, lease_void
-         from workflow_runs
-         where tenant_id = ?1 and open = 1
-           and (lease_token is null or lease_void = 1 or lease_expires_at <= ?2)
-           and (wake_at is null or wake_at <= ?2)
-         order by queued_at, run_id limit 1",
-    )
-    .bind(tenant.as_str())
-    .bind(int(now.0))
-    .fetch_optional(&mut *c)
-    .await
-    .map_err(fault)?;
-    let Some(found) = found else { return Ok(None) };
-    let run_id = RunId::from(found.text("run_id")?);
-    let fence = found.number("lease_fence")?;
-    let over = match found.maybe_text("lease_owner")? {
+fn due(row: &SqliteRow, now: Instant) -> Result<Due, StoreError> {
+    let fence = row.number("lease_fence")?;
+    let over = match row.maybe_text("lease_owner")? {
         None => None,
         Some(owner) => {
             let prior = PriorLease {
                 worker_id: WorkerId::from(owner),
                 fence,
-                lease_expires_at: Instant(found.maybe_number("lease_expires_at")?.unwrap_or(0)),
+                lease_expires_at: Instant(row.maybe_number("lease_expires_at")?.unwrap_or(0)),
             };
-            let reason = match found.number("lease_void")? {
+            let reason = match row.number("lease_void")? {
                 0 => RecoveryReason::LeaseExpired,
                 _ => RecoveryReason::OwnerGone,
             };
             Some((prior, reason))
         }
     };
-    let claimed = Claimed {
-        tenant: tenant.clone(),
-        run_id,
-        worker_id: claim.worker_id.clone(),
-        token: uuid::Uuid::new_v4().to_string(),
-        fence: fence + 1,
-        expires_at: now.plus(Millis(claim.lease_ms)),
+    Ok(Due {
+        tenant: TenantId::from(row.text("tenant_id")?),
+        run_id: RunId::from(row.text("run_id")?),
+        fence,
+        token: row.maybe_text("lease_token")?,
         over,
-    };
-    sqlx::query(
-        "update workflow_runs
-         set lease_owner = ?3, lease_token = ?4, lease_fence = ?5, lease_expires_at = ?6,
-             lease_void = 0
-         where tenant_id = ?1 and run_id = ?2",
-    )
-    .bind(tenant.as_str())
-    .bind(claimed.run_id.as_str())
-    .bind(claimed.worker_id.as_str())
-    .bind(&claimed.token)
-    .bind(int(claimed.fence))
-    .bind(int(claimed.expires_at.0))
-    .execute(c)
-    .await
-    .map_err(fault)?;
-    Ok(Some(claimed))
-}
-
-/// The tenants, beginning after the one whose turn it was last.
-async fn turns(
-    c: &mut SqliteConnection,
-    last: Option<&TenantId>,
-) -> Result<Vec<TenantId>, StoreError> {
-    let tenants: Vec<String> =
-        sqlx::query_scalar("select tenant_id from tenants order by tenant_id <= ?1, tenant_id")
-            .bind(last.map_or("", TenantId::as_str))
-            .fetch_all(c)
-            .await
-            .map_err(fault)?;
-    Ok(tenants.into_iter().map(TenantId::from).collect())
+        found_at: now,
+    })
 }
 
 impl SqliteStore {
-    pub(super) async fn do_claim(&self, claim: &Claim) -> Result<Vec<Claimed>, StoreError> {
-        let (clock, claim, turn) = (self.clock, claim.clone(), self.turn.clone());
-        self.write(move |c| {
-            Box::pin(async move {
-                let now = clock.now();
-                let last = turn.lock().ok().and_then(|last| last.clone());
-                let mut waiting = turns(&mut *c, last.as_ref()).await?;
-                let mut claimed = Vec::new();
-                while !waiting.is_empty() {
-                    let mut again = Vec::with_capacity(waiting.len());
-                    for tenant in waiting {
-                        if claimed.len() >= claim.limit as usize {
-                            return Ok(claimed);
-                        }
-                        if let Some(run) = claim_one(&mut *c, &tenant, &claim, now).await? {
-                            if let Ok(mut last) = turn.lock() {
-                                *last = Some(tenant.clone());
-                            }
-                            claimed.push(run);
-                            again.push(tenant);
-                        }
-                    }
-                    waiting = again;
-                }
-                Ok(claimed)
-            })
-        })
+    /// The first `each` due runs of every tenant.
+    async fn heads(&self, now: Instant, each: u32) -> Result<Vec<Due>, StoreError> {
+        let rows = sqlx::query(
+            "select r.tenant_id, r.run_id, r.lease_owner, r.lease_token, r.lease_fence,
+                    r.lease_expires_at, r.lease_void
+             from tenants t join workflow_runs r on r.rowid in (
+                 select rowid from workflow_runs
+                 where tenant_id = t.tenant_id and open = 1 and claim_at <= ?1
+                 order by claim_at, queued_at, run_id limit ?2)
+             order by t.tenant_id, r.claim_at, r.queued_at, r.run_id",
+        )
+        .bind(int(now.0))
+        .bind(each)
+        .fetch_all(&self.readers)
         .await
+        .map_err(fault)?;
+        rows.iter().map(|row| due(row, now)).collect()
     }
 
-    pub(super) async fn do_renew(
-        &self,
-        held: &Claimed,
-        lease_ms: u64,
-    ) -> Result<Instant, StoreError> {
+    pub(super) async fn do_due(&self, limit: u32) -> Result<Vec<Due>, StoreError> {
+        let now = self.clock.now();
+        // One per tenant and turn: with many tenants few of each are asked for, and more only
+        // where those few do not make up the number.
+        let mut each = limit.div_ceil(self.busy.load(std::sync::atomic::Ordering::Relaxed).max(1));
+        loop {
+            let mut tenants: BTreeMap<TenantId, Vec<Due>> = BTreeMap::new();
+            let found = self.heads(now, each).await?;
+            let enough = found.len() >= limit as usize;
+            for due in found {
+                tenants.entry(due.tenant.clone()).or_default().push(due);
+            }
+            let cut = tenants.values().any(|found| found.len() >= each as usize);
+            if !enough && cut && each < limit {
+                each = limit;
+                continue;
+            }
+            let busy = u32::try_from(tenants.len()).unwrap_or(u32::MAX);
+            self.busy.store(busy, std::sync::atomic::Ordering::Relaxed);
+            let mut last = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let (due, next) = in_turns(tenants, last.as_ref(), limit as usize);
+            *last = next;
+            return Ok(due);
+        }
+    }
+
+    pub(super) async fn do_renew(&self, held: &Held, lease_ms: u64) -> Result<Instant, StoreError> {
         let (clock, held) = (self.clock, held.clone());
         self.write(move |c| {
             Box::pin(async move {
                 let until = clock.now().plus(Millis(lease_ms));
                 let kept = sqlx::query(
-                    "update workflow_runs set lease_expires_at = ?5
+                    "update workflow_runs set lease_expires_at = ?5, claim_at = ?5
                      where tenant_id = ?1 and run_id = ?2 and lease_token = ?3
                        and lease_fence = ?4 and lease_void = 0",
                 )
@@ -151,13 +115,14 @@ impl SqliteStore {
         .await
     }
 
-    pub(super) async fn do_release(&self, held: &Claimed) -> Result<(), StoreError> {
+    pub(super) async fn do_release(&self, held: &Held) -> Result<(), StoreError> {
         let held = held.clone();
         self.write(move |c| {
             Box::pin(async move {
                 sqlx::query(
                     "update workflow_runs
-                     set lease_owner = null, lease_token = null, lease_expires_at = null
+                     set lease_owner = null, lease_token = null, lease_expires_at = null,
+                         claim_at = coalesce(wake_at, 0)
                      where tenant_id = ?1 and run_id = ?2 and lease_token = ?3
                        and lease_fence = ?4",
                 )
@@ -178,7 +143,7 @@ impl SqliteStore {
         self.write(move |c| {
             Box::pin(async move {
                 let void = sqlx::query(
-                    "update workflow_runs set lease_void = 1
+                    "update workflow_runs set lease_void = 1, claim_at = coalesce(wake_at, 0)
                      where open = 1 and lease_token is not null",
                 )
                 .execute(c)
@@ -191,11 +156,12 @@ impl SqliteStore {
     }
 
     pub(super) async fn do_next_due(&self) -> Result<Option<Instant>, StoreError> {
+        // The first of each tenant by its index, not a look at every run.
         let due: Option<i64> = sqlx::query_scalar(
-            "select min(case when lease_token is not null and lease_void = 0
-                             then max(lease_expires_at, coalesce(wake_at, 0))
-                             else coalesce(wake_at, 0) end)
-             from workflow_runs where open = 1",
+            "select min((select claim_at from workflow_runs
+                         where tenant_id = t.tenant_id and open = 1
+                         order by claim_at limit 1))
+             from tenants t",
         )
         .fetch_one(&self.readers)
         .await

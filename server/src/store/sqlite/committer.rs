@@ -1,6 +1,6 @@
 //! The one writer (architecture.md "Rules"): every write passes this task, which gathers the
-//! transitions that are ready at the same moment into one transaction. Each has a savepoint
-//! of its own and stands or falls alone; none is answered before all are durable.
+//! transitions that are ready at the same moment into one transaction. Each stands or falls
+//! alone; none is answered before all are durable.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,8 +8,13 @@ use std::pin::Pin;
 use sqlx::{Connection, SqliteConnection};
 use tokio::sync::{mpsc, oneshot};
 
+use sluicegate_core::time::Instant;
+
+use super::bulk::{self, Stood};
 use super::fault;
+use crate::clock::Clock;
 use crate::store::StoreError;
+use crate::store::flat::Transition;
 
 /// The most transitions of one transaction.
 const GATHERED: usize = 128;
@@ -19,12 +24,20 @@ const WAITING: usize = 1_024;
 /// A transition's work, borrowed from the connection.
 pub(super) type Work<'c, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'c>>;
 type Answer = Box<dyn FnOnce(Option<StoreError>) + Send>;
-type Job = Box<
+type Own = Box<
     dyn for<'c> FnOnce(
             &'c mut SqliteConnection,
         ) -> Pin<Box<dyn Future<Output = Outcome> + Send + 'c>>
         + Send,
 >;
+
+/// What waits to be written.
+enum Job {
+    /// A decision, written in the same few statements as the others.
+    Decision(Box<Transition>, oneshot::Sender<Result<Stood, StoreError>>),
+    /// Anything else, by itself.
+    Own(Own),
+}
 
 /// What a transition did, and how to tell its caller once that is durable.
 struct Outcome {
@@ -40,10 +53,22 @@ pub(super) struct Committer {
 
 impl Committer {
     /// Starts the task; it ends with the last door, after the last waiting transition.
-    pub(super) fn start(connection: SqliteConnection) -> Self {
+    pub(super) fn start(connection: SqliteConnection, clock: Clock) -> Self {
         let (jobs, queue) = mpsc::channel(WAITING);
-        tokio::spawn(run(connection, queue));
+        tokio::spawn(run(connection, clock, queue));
         Self { jobs }
+    }
+
+    /// Writes a decision. Once this returns `Ok`, it is durable; after an error nothing of
+    /// it is.
+    pub(super) async fn decide(&self, transition: Transition) -> Result<Stood, StoreError> {
+        let (tell, told) = oneshot::channel();
+        self.send(Job::Decision(Box::new(transition), tell)).await?;
+        told.await.map_err(|_| gone())?
+    }
+
+    async fn send(&self, job: Job) -> Result<(), StoreError> {
+        self.jobs.send(job).await.map_err(|_| gone())
     }
 
     /// Carries a transition out. Once this returns `Ok`, it is durable; after an error
@@ -54,42 +79,39 @@ impl Committer {
         F: for<'c> FnOnce(&'c mut SqliteConnection) -> Work<'c, T> + Send + 'static,
     {
         let (tell, told) = oneshot::channel();
-        let job: Job = Box::new(move |connection| {
+        let job: Own = Box::new(move |connection| {
             Box::pin(async move {
                 let result = work(connection).await;
                 Outcome {
                     stands: result.is_ok(),
-                    answer: Box::new(move |failed| {
-                        // A caller that went away needs no answer.
-                        let _ = tell.send(match failed {
-                            Some(error) if result.is_ok() => Err(error),
-                            _ => result,
-                        });
-                    }),
+                    answer: answer(tell, result),
                 }
             })
         });
-        let gone = || StoreError::Database("the writer has stopped".to_owned());
-        self.jobs.send(job).await.map_err(|_| gone())?;
+        self.send(Job::Own(job)).await?;
         told.await.map_err(|_| gone())?
     }
 }
 
-async fn run(mut connection: SqliteConnection, mut queue: mpsc::Receiver<Job>) {
+fn gone() -> StoreError {
+    StoreError::Database("the writer has stopped".to_owned())
+}
+
+async fn run(mut connection: SqliteConnection, clock: Clock, mut queue: mpsc::Receiver<Job>) {
     let mut jobs = Vec::new();
     while queue.recv_many(&mut jobs, GATHERED).await > 0 {
         let mut answers = Vec::with_capacity(jobs.len());
-        let failed = transact(&mut connection, &mut jobs, &mut answers)
+        let jobs = std::mem::take(&mut jobs);
+        let failed = transact(&mut connection, clock.now(), jobs, &mut answers)
             .await
             .err();
         if let Some(error) = &failed {
             tracing::error!(%error, "a transaction failed");
         }
+        // Jobs that were not reached are dropped, which tells their callers.
         for answer in answers {
             answer(failed.clone());
         }
-        // Jobs that were not reached are dropped, which tells their callers.
-        jobs.clear();
     }
     if let Err(error) = connection.close().await {
         tracing::warn!(%error, "the database was not closed cleanly");
@@ -98,22 +120,51 @@ async fn run(mut connection: SqliteConnection, mut queue: mpsc::Receiver<Job>) {
 
 async fn transact(
     connection: &mut SqliteConnection,
-    jobs: &mut Vec<Job>,
+    now: Instant,
+    jobs: Vec<Job>,
     answers: &mut Vec<Answer>,
 ) -> Result<(), StoreError> {
     let mut transaction = connection
         .begin_with("BEGIN IMMEDIATE")
         .await
         .map_err(fault)?;
-    for job in jobs.drain(..) {
-        let mut own = transaction.begin().await.map_err(fault)?;
-        let outcome = job(&mut own).await;
+    let (mut decisions, mut told, mut others) = (Vec::new(), Vec::new(), Vec::new());
+    for job in jobs {
+        match job {
+            Job::Decision(transition, tell) => {
+                decisions.push(*transition);
+                told.push(tell);
+            }
+            Job::Own(own) => others.push(own),
+        }
+    }
+    let verdicts = bulk::write(&mut transaction, &decisions, now).await?;
+    for (verdict, tell) in verdicts.into_iter().zip(told) {
+        answers.push(answer(tell, verdict));
+    }
+    for own in others {
+        let mut savepoint = transaction.begin().await.map_err(fault)?;
+        let outcome = own(&mut savepoint).await;
         answers.push(outcome.answer);
         if outcome.stands {
-            own.commit().await.map_err(fault)?;
+            savepoint.commit().await.map_err(fault)?;
         } else {
-            own.rollback().await.map_err(fault)?;
+            savepoint.rollback().await.map_err(fault)?;
         }
     }
     transaction.commit().await.map_err(fault)
+}
+
+/// Tells a caller, once it is known whether the transaction is durable.
+fn answer<T: Send + 'static>(
+    tell: oneshot::Sender<Result<T, StoreError>>,
+    result: Result<T, StoreError>,
+) -> Answer {
+    Box::new(move |failed| {
+        // A caller that went away needs no answer.
+        let _ = tell.send(match failed {
+            Some(error) if result.is_ok() => Err(error),
+            _ => result,
+        });
+    })
 }

@@ -7,9 +7,10 @@ use super::{fault, nat};
 use crate::store::StoreError;
 
 /// Every migration, in order; the place in this list is its number, from 1.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     include_str!("../../../../migrations/sqlite/0001_begin.sql"),
     include_str!("../../../../migrations/sqlite/0002_expenses.sql"),
+    include_str!("../../../../migrations/sqlite/0003_columns.sql"),
 ];
 
 /// The newest schema that this binary knows.

@@ -3,6 +3,7 @@
 
 mod agent;
 mod audit;
+mod bulk;
 mod child;
 mod claim;
 mod committer;
@@ -22,6 +23,7 @@ mod verify;
 mod tests;
 
 use std::path::Path;
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -50,6 +52,8 @@ pub struct SqliteStore {
     clock: Clock,
     /// Whose turn it was last (W9).
     turn: Arc<Mutex<Option<TenantId>>>,
+    /// How many tenants had due runs when last asked.
+    busy: Arc<AtomicU32>,
 }
 
 impl SqliteStore {
@@ -80,9 +84,10 @@ impl SqliteStore {
             .map_err(fault)?;
         Ok(Self {
             readers,
-            committer: Committer::start(writer),
+            committer: Committer::start(writer, clock),
             clock,
             turn: Arc::default(),
+            busy: Arc::default(),
         })
     }
 

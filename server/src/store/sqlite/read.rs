@@ -3,83 +3,31 @@
 
 use sqlx::sqlite::SqliteRow;
 
-use sluicegate_core::code::Code;
-use sluicegate_core::ids::{PayloadId, RunId, SchemaId, TenantId, WorkflowKey};
-use sluicegate_core::run::{Mode, PayloadKind};
-use sluicegate_core::time::Millis;
+use sluicegate_core::ids::{PayloadId, RunId, TenantId, WorkflowKey};
+use sluicegate_core::run::Mode;
 use sluicegate_core::value::Value;
 
-use super::{Columns, SqliteStore, document, fault, int, json, thing};
+use super::{Columns, SqliteStore, document, fault, int, json};
+use crate::store::row::{attempt, edge, encrypted, list_row, node, parked, preview, stored_event};
 use crate::store::{
-    LoadedRun, Parked, PreviewRow, RunDetailRows, RunFilter, RunListRow, RunReference, Sealed,
-    StoreError, StoredEvent,
+    Encrypted, LoadedRun, RunDetailRows, RunFilter, RunListRow, RunReference, StoreError,
+    StoredEvent,
 };
 
-fn parked(row: &SqliteRow) -> Result<Option<Parked>, StoreError> {
-    let Some(code) = row.maybe_text("parked_code")? else {
-        return Ok(None);
-    };
-    Ok(Some(Parked {
-        code: Code::parse(&code).unwrap_or(Code::WorkflowEventTransitionInvalid),
-        sequence: row.maybe_number("parked_sequence")?.unwrap_or(0),
-    }))
-}
-
-fn list_row(row: &SqliteRow) -> Result<RunListRow, StoreError> {
-    Ok(RunListRow {
-        run_id: RunId::from(row.text("run_id")?),
-        workflow_id: row.maybe_text("workflow_id")?,
-        workflow_key: row.maybe_text("workflow_key")?.map(WorkflowKey::from),
-        revision: row.maybe_number("workflow_revision")?,
-        graph_checksum: row.hash("graph_checksum")?,
-        actor: row.json("actor")?,
-        origin: row.json("origin")?,
-        row: row.json("row")?,
-        parked: parked(row)?,
-    })
-}
-
-fn stored_event(row: &SqliteRow) -> Result<StoredEvent, StoreError> {
-    Ok(StoredEvent {
-        sequence: row.number("sequence")?,
-        event_type: row.text("event_type")?,
-        schema_version: u32::try_from(row.number("schema_version")?).unwrap_or(u32::MAX),
-        payload: row.document("payload")?,
-        recorded_at: row.instant("recorded_at")?,
-        virtual_offset_ms: row.maybe_number("virtual_offset_ms")?.map(Millis),
-    })
-}
-
-fn sealed(row: &SqliteRow) -> Result<Sealed, StoreError> {
-    let kind = match row.text("kind")?.as_str() {
-        "result" => PayloadKind::Result,
-        _ => PayloadKind::Execution,
-    };
-    Ok(Sealed {
-        id: PayloadId::from(row.text("payload_id")?),
-        kind,
-        schema_id: SchemaId::from(row.text("schema_id")?),
-        key_id: row.text("key_id")?,
-        bytes: row.bytes("bytes")?,
-        evidence: row.json("evidence")?,
-        preview: None,
-    })
-}
-
-/// A column of JSON texts, one row each.
-async fn things<T: serde::de::DeserializeOwned>(
+/// All rows of a run's table, read one by one.
+async fn rows<T>(
     reading: &mut sqlx::SqliteConnection,
     query: &'static str,
-    tenant: &TenantId,
-    run_id: &RunId,
+    (tenant, run_id): (&TenantId, &RunId),
+    read: impl Fn(&SqliteRow) -> Result<T, StoreError>,
 ) -> Result<Vec<T>, StoreError> {
-    let texts: Vec<String> = sqlx::query_scalar(query)
+    let found = sqlx::query(query)
         .bind(tenant.as_str())
         .bind(run_id.as_str())
         .fetch_all(reading)
         .await
         .map_err(fault)?;
-    texts.iter().map(|text| thing(text)).collect()
+    found.iter().map(read).collect()
 }
 
 /// The graph and the plan of a run: of its revision, or its own.
@@ -174,9 +122,9 @@ impl SqliteStore {
         tenant: &TenantId,
         run_id: &RunId,
         ids: &[PayloadId],
-    ) -> Result<Vec<Sealed>, StoreError> {
+    ) -> Result<Vec<Encrypted>, StoreError> {
         let rows = sqlx::query(
-            "select payload_id, kind, schema_id, key_id, bytes, evidence from workflow_payloads
+            "select payload_id, key_id, bytes from workflow_payloads
              where tenant_id = ?1 and run_id = ?2 and kind = 'execution'
                and payload_id in (select value from json_each(?3))",
         )
@@ -186,7 +134,7 @@ impl SqliteStore {
         .fetch_all(&self.readers)
         .await
         .map_err(fault)?;
-        rows.iter().map(sealed).collect()
+        rows.iter().map(encrypted).collect()
     }
 
     pub(super) async fn do_payload_keys(&self) -> Result<Vec<String>, StoreError> {
@@ -204,9 +152,9 @@ impl SqliteStore {
         &self,
         tenant: &TenantId,
         run_id: &RunId,
-    ) -> Result<Option<Sealed>, StoreError> {
+    ) -> Result<Option<Encrypted>, StoreError> {
         let row = sqlx::query(
-            "select payload_id, kind, schema_id, key_id, bytes, evidence from workflow_payloads
+            "select payload_id, key_id, bytes from workflow_payloads
              where tenant_id = ? and run_id = ? and kind = 'result'",
         )
         .bind(tenant.as_str())
@@ -214,7 +162,7 @@ impl SqliteStore {
         .fetch_optional(&self.readers)
         .await
         .map_err(fault)?;
-        row.as_ref().map(sealed).transpose()
+        row.as_ref().map(encrypted).transpose()
     }
 
     pub(super) async fn do_runs(
@@ -229,9 +177,7 @@ impl SqliteStore {
         });
         let before = filter.before.as_ref();
         let rows = sqlx::query(
-            "select run_id, workflow_id, workflow_key, workflow_revision, graph_checksum, actor,
-                    origin, row, parked_code, parked_sequence
-             from workflow_runs
+            "select * from workflow_runs
              where tenant_id = ?1
                and (?2 is null or workflow_id = ?2)
                and (?3 is null or workflow_key = ?3)
@@ -278,30 +224,29 @@ impl SqliteStore {
         let c = &mut *reading;
         let row = run_row(&mut *c, tenant, run_id).await?;
         let (graph, plan) = documents(&mut *c, tenant, run_id).await?;
-        let nodes = things(
-            &mut *c,
-            "select row from workflow_node_states where tenant_id = ? and run_id = ?
-             order by node_id",
-            tenant,
-            run_id,
-        );
-        let nodes = nodes.await?;
-        let attempts = things(
-            &mut *c,
-            "select row from workflow_node_attempts where tenant_id = ? and run_id = ?
-             order by node_id, attempt",
-            tenant,
-            run_id,
-        );
-        let attempts = attempts.await?;
-        let edges = things(
-            &mut *c,
-            "select row from workflow_edge_transfers where tenant_id = ? and run_id = ?
-             order by edge_id",
-            tenant,
-            run_id,
-        );
-        let edges = edges.await?;
+        let place = (tenant, run_id);
+        let nodes = "select * from workflow_node_states
+                     where tenant_id = ? and run_id = ? order by node_id";
+        let nodes = rows(&mut *c, nodes, place, node).await?;
+        let attempts = "select * from workflow_node_attempts
+                        where tenant_id = ? and run_id = ? order by node_id, attempt";
+        let attempts = rows(&mut *c, attempts, place, attempt).await?;
+        let edges = "select * from workflow_edge_transfers
+                     where tenant_id = ? and run_id = ? order by edge_id";
+        let edges = rows(&mut *c, edges, place, edge).await?;
+        let payloads = "select * from workflow_payloads
+                        where tenant_id = ? and run_id = ? and kind = 'evidence'
+                        order by payload_id";
+        let payloads = rows(&mut *c, payloads, place, preview).await?;
+        let cancellation = "select * from workflow_run_events
+             where tenant_id = ? and run_id = ?
+               and event_type in ('run.cancel.requested', 'node.cancel.requested',
+                                  'node.cancel.acknowledged', 'node.cancel.not-acknowledged')
+             order by sequence";
+        let cancellation = rows(&mut *c, cancellation, place, stored_event).await?;
+        let audit = "select sequence from workflow_audit_events
+             where tenant_id = ? and subject_kind = 'run' and subject_id = ? order by sequence";
+        let audit_sequences = rows(&mut *c, audit, place, |row| row.number("sequence")).await?;
         let invocation: String = sqlx::query_scalar(
             "select payload from workflow_run_events
              where tenant_id = ? and run_id = ? and sequence = 1",
@@ -311,45 +256,6 @@ impl SqliteStore {
         .fetch_one(&mut *c)
         .await
         .map_err(fault)?;
-        let previews = sqlx::query(
-            "select payload_id, evidence, preview from workflow_payloads
-             where tenant_id = ? and run_id = ? and kind = 'evidence' order by payload_id",
-        )
-        .bind(tenant.as_str())
-        .bind(run_id.as_str())
-        .fetch_all(&mut *c)
-        .await
-        .map_err(fault)?;
-        let cancellation = sqlx::query(
-            "select sequence, event_type, schema_version, payload, recorded_at, virtual_offset_ms
-             from workflow_run_events
-             where tenant_id = ? and run_id = ?
-               and event_type in ('run.cancel.requested', 'node.cancel.requested',
-                                  'node.cancel.acknowledged', 'node.cancel.not-acknowledged')
-             order by sequence",
-        )
-        .bind(tenant.as_str())
-        .bind(run_id.as_str())
-        .fetch_all(&mut *c)
-        .await
-        .map_err(fault)?;
-        let audit: Vec<i64> = sqlx::query_scalar(
-            "select sequence from workflow_audit_events
-             where tenant_id = ? and subject_kind = 'run' and subject_id = ? order by sequence",
-        )
-        .bind(tenant.as_str())
-        .bind(run_id.as_str())
-        .fetch_all(&mut *c)
-        .await
-        .map_err(fault)?;
-        let preview = |row: &SqliteRow| {
-            let preview = row.maybe_text("preview")?;
-            Ok(PreviewRow {
-                payload_id: PayloadId::from(row.text("payload_id")?),
-                evidence: row.json("evidence")?,
-                preview: preview.as_deref().map(document).transpose()?,
-            })
-        };
         Ok(RunDetailRows {
             row,
             invocation: document(&invocation)?,
@@ -358,15 +264,9 @@ impl SqliteStore {
             nodes,
             attempts,
             edges,
-            payloads: previews
-                .iter()
-                .map(preview)
-                .collect::<Result<_, StoreError>>()?,
-            cancellation: cancellation
-                .iter()
-                .map(stored_event)
-                .collect::<Result<_, _>>()?,
-            audit_sequences: audit.into_iter().map(super::nat).collect(),
+            payloads,
+            cancellation,
+            audit_sequences,
         })
     }
 
@@ -403,15 +303,11 @@ async fn run_row(
     tenant: &TenantId,
     run_id: &RunId,
 ) -> Result<RunListRow, StoreError> {
-    let row = sqlx::query(
-        "select run_id, workflow_id, workflow_key, workflow_revision, graph_checksum, actor,
-                origin, row, parked_code, parked_sequence
-         from workflow_runs where tenant_id = ? and run_id = ?",
-    )
-    .bind(tenant.as_str())
-    .bind(run_id.as_str())
-    .fetch_optional(reading)
-    .await
-    .map_err(fault)?;
+    let row = sqlx::query("select * from workflow_runs where tenant_id = ? and run_id = ?")
+        .bind(tenant.as_str())
+        .bind(run_id.as_str())
+        .fetch_optional(reading)
+        .await
+        .map_err(fault)?;
     list_row(&row.ok_or(StoreError::NotFound)?)
 }

@@ -361,7 +361,8 @@ fn every_statement_names_the_tenant() {
     let exempt = [
         "select tenant_id from tenants",
         "update workflow_runs set lease_void = 1",
-        "select min(case when lease_token",
+        // Of a table's own columns, which begin with the tenant; see below.
+        "insert into {} ({}) values",
         "select key_id from workflow_payloads",
         "pragma user_version",
         "update api_keys set last_used_at",
@@ -395,4 +396,8 @@ fn every_statement_names_the_tenant() {
         }
     }
     assert!(statements > 40, "the statements were not found");
+    use crate::store::table::{AUDIT, RUNS, TABLES};
+    for table in TABLES.iter().chain([&AUDIT, &RUNS]) {
+        assert_eq!(table.columns[0].0, "tenant_id", "{}", table.name);
+    }
 }

@@ -120,19 +120,19 @@ impl Store for SqliteStore {
         self.do_store_simulation(run).await
     }
 
-    async fn commit(&self, commit: Commit) -> Result<u64, StoreError> {
+    async fn commit(&self, commit: Commit) -> Result<Committed, StoreError> {
         self.do_commit(commit).await
     }
 
-    async fn claim(&self, claim: &Claim) -> Result<Vec<Claimed>, StoreError> {
-        self.do_claim(claim).await
+    async fn due(&self, limit: u32) -> Result<Vec<Due>, StoreError> {
+        self.do_due(limit).await
     }
 
-    async fn renew(&self, held: &Claimed, lease_ms: u64) -> Result<Instant, StoreError> {
+    async fn renew(&self, held: &Held, lease_ms: u64) -> Result<Instant, StoreError> {
         self.do_renew(held, lease_ms).await
     }
 
-    async fn release(&self, held: &Claimed) -> Result<(), StoreError> {
+    async fn release(&self, held: &Held) -> Result<(), StoreError> {
         self.do_release(held).await
     }
 
@@ -166,7 +166,7 @@ impl Store for SqliteStore {
         tenant: &TenantId,
         run_id: &RunId,
         ids: &[PayloadId],
-    ) -> Result<Vec<Sealed>, StoreError> {
+    ) -> Result<Vec<Encrypted>, StoreError> {
         self.do_payloads(tenant, run_id, ids).await
     }
 
@@ -174,7 +174,7 @@ impl Store for SqliteStore {
         &self,
         tenant: &TenantId,
         run_id: &RunId,
-    ) -> Result<Option<Sealed>, StoreError> {
+    ) -> Result<Option<Encrypted>, StoreError> {
         self.do_result_payload(tenant, run_id).await
     }
 
