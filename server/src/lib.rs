@@ -12,6 +12,7 @@ pub mod engine;
 pub mod http;
 pub mod modules;
 pub mod payload;
+pub mod retention;
 pub mod serve;
 pub mod store;
 pub mod stream;

@@ -18,8 +18,9 @@ use crate::engine::{Engine, Parts};
 use crate::http::{self, Server, Web};
 use crate::modules::expenses::{self, Claims};
 use crate::payload::Keys;
+use crate::retention::Retention;
 use crate::store::sqlite::{Folder, SqliteStore};
-use crate::store::{Store, StoreError};
+use crate::store::{Rule, Store, StoreError};
 use crate::stream::{Cursors, Hub};
 use crate::worker::{WorkerSettings, Workers};
 
@@ -46,6 +47,7 @@ pub struct Listening {
     router: axum::Router,
     close: watch::Sender<bool>,
     workers: Workers,
+    retention: Retention,
     // Held until the end: no other process may open the folder before.
     _folder: Folder,
 }
@@ -101,6 +103,8 @@ pub async fn start(settings: &Settings) -> Result<Listening, NoStart> {
         demo::load(&server, &tenant).await.map_err(NoStart)?;
     }
     let workers = Workers::start(server.engine.clone(), worker_settings(settings));
+    let rules = Rule::of_days(settings.retention_days, settings.preview_retention_days);
+    let retention = Retention::new(server.engine.clone(), rules);
     let sign_in = sign_in(&server, &tenant, address).await.map_err(no_start)?;
     Ok(Listening {
         address,
@@ -111,6 +115,7 @@ pub async fn start(settings: &Settings) -> Result<Listening, NoStart> {
         router: http::router(server, web),
         close,
         workers,
+        retention,
         _folder: folder,
     })
 }
@@ -178,9 +183,11 @@ impl Listening {
             router,
             close,
             workers,
+            retention,
             _folder,
             ..
         } = self;
+        let sweeping = tokio::spawn(retention.run());
         let mut closing = close.subscribe();
         let serving = axum::serve(listener, router).with_graceful_shutdown(async move {
             let _ = closing.wait_for(|closing| *closing).await;
@@ -190,6 +197,8 @@ impl Listening {
             ended = &mut serving => return ended,
             () = stop => tracing::info!("stopping"),
         }
+        // A sweep may be left anywhere: the next one goes on.
+        sweeping.abort();
         // Streams end at once, so that an open one does not hold the process (B087); what is
         // held goes back while the last requests are answered (W7).
         close.send_replace(true);

@@ -406,11 +406,7 @@ async fn s7_a_run_goes_on_over_a_rotation_and_old_results_stay_readable() {
     assert!(workers.stop(Duration::from_secs(5)).await);
     let mut named = house.store.payload_keys().await.unwrap();
     named.retain(|id| !old.contains(id));
-    assert_eq!(
-        named,
-        [key],
-        "what is new is written with the newest"
-    );
+    assert_eq!(named, [key], "what is new is written with the newest");
     assert!(Keys::open(&file).unwrap().cover(&file, &old).is_ok());
 
     // Without the old key nothing begins.

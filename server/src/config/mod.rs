@@ -42,6 +42,12 @@ pub struct Arguments {
     /// How often a lease is renewed [default: 10000]
     #[arg(long, value_name = "MILLISECONDS", allow_negative_numbers = true)]
     renew_ms: Option<String>,
+    /// How long values and results of ended runs are kept [default: for ever]
+    #[arg(long, value_name = "DAYS", allow_negative_numbers = true)]
+    retention_days: Option<String>,
+    /// How long previews of them are kept [default: for ever]
+    #[arg(long, value_name = "DAYS", allow_negative_numbers = true)]
+    preview_retention_days: Option<String>,
     /// What is logged: off, error, warn, info, debug [default: info]
     #[arg(long, value_name = "LEVEL")]
     log: Option<String>,
@@ -67,6 +73,10 @@ pub struct Settings {
     pub lease: Millis,
     /// How often it is renewed (W5).
     pub renew: Millis,
+    /// How many days values and results of ended runs are kept; none: for ever.
+    pub retention_days: Option<u64>,
+    /// How many days previews of them are kept; none: for ever.
+    pub preview_retention_days: Option<u64>,
     /// What is logged.
     pub log: tracing::level_filters::LevelFilter,
 }
@@ -115,6 +125,8 @@ impl Settings {
                     within(v, 10, 3_600_000).map(Millis)
                 })?
                 .unwrap_or(Millis(10_000)),
+            retention_days: sources.read("retention-days", DAYS, days)?,
+            preview_retention_days: sources.read("preview-retention-days", DAYS, days)?,
             log: sources
                 .read("log", "off, error, warn, info or debug", |v| match v {
                     "off" | "error" | "warn" | "info" | "debug" => v.parse().ok(),
@@ -146,6 +158,12 @@ impl fmt::Display for Settings {
         writeln!(f, "workers = {}", self.workers)?;
         writeln!(f, "lease-ms = {}", self.lease.0)?;
         writeln!(f, "renew-ms = {}", self.renew.0)?;
+        if let Some(days) = self.retention_days {
+            writeln!(f, "retention-days = {days}")?;
+        }
+        if let Some(days) = self.preview_retention_days {
+            writeln!(f, "preview-retention-days = {days}")?;
+        }
         write!(f, "log = \"{}\"", self.log)
     }
 }
@@ -182,6 +200,8 @@ impl Arguments {
             ("workers", &self.workers),
             ("lease-ms", &self.lease_ms),
             ("renew-ms", &self.renew_ms),
+            ("retention-days", &self.retention_days),
+            ("preview-retention-days", &self.preview_retention_days),
             ("log", &self.log),
         ];
         let demo = self.demo.then(|| ("demo", "true".to_owned()));
@@ -191,6 +211,12 @@ impl Arguments {
             .chain(demo)
             .collect()
     }
+}
+
+const DAYS: &str = "days from 0 (at once) to 36500";
+
+fn days(value: &str) -> Option<u64> {
+    within(value, 0, 36_500)
 }
 
 fn folder(value: &str) -> Option<PathBuf> {
@@ -286,7 +312,13 @@ mod tests {
 
     #[test]
     fn what_is_printed_reads_back_as_the_same_settings() {
-        let settings = resolve(Arguments::default(), &[], "web = \"a\\\\b\\\"c\"").unwrap();
+        let settings = resolve(
+            Arguments::default(),
+            &[("SLUICEGATE_RETENTION_DAYS", "0")],
+            "web = \"a\\\\b\\\"c\"\npreview-retention-days = 30",
+        )
+        .unwrap();
+        assert_eq!(settings.retention_days, Some(0));
         let again = resolve(Arguments::default(), &[], &settings.to_string()).unwrap();
         assert_eq!(settings, again);
     }

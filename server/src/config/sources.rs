@@ -45,8 +45,19 @@ pub enum WrongSetting {
 }
 
 /// The names of all settings; a flag, a variable and a key of the file each.
-const NAMES: [&str; 10] = [
-    "listen", "data", "web", "demo", "workers", "lease-ms", "renew-ms", "log", "server", "api-key",
+const NAMES: [&str; 12] = [
+    "listen",
+    "data",
+    "web",
+    "demo",
+    "workers",
+    "lease-ms",
+    "renew-ms",
+    "retention-days",
+    "preview-retention-days",
+    "log",
+    "server",
+    "api-key",
 ];
 
 /// The longest settings file, in bytes.

@@ -34,6 +34,9 @@ points! {
     AfterChildEnd = "after-child-end", "The child's end is durable, its settlement is not.";
     BeforeEnd = "before-terminal-commit", "The end is decided, not durable.";
     AfterEnd = "after-terminal-commit", "The end is durable, nobody was told.";
+    BeforeRetention = "before-retention-commit", "What goes is named, nothing is durable.";
+    BeforeDeletion = "before-deletion", "What goes is named durably, all of it is there.";
+    DuringDeletion = "during-deletion", "A part of what was named is gone.";
 }
 
 /// Dies here, if this is the point that was asked for: `<name>`, or `<name>:<n>` for the n-th

@@ -12,6 +12,7 @@ mod fold;
 mod plans;
 mod preflight;
 mod result;
+mod retire;
 mod simulate;
 
 use std::sync::Arc;

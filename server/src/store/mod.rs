@@ -14,6 +14,7 @@ mod flat;
 mod identity;
 #[allow(dead_code, reason = "the trait follows when runs have their columns")]
 pub mod postgres;
+mod retention;
 mod row;
 mod run;
 pub mod sqlite;
@@ -38,6 +39,7 @@ pub use definition::{
 };
 pub use error::StoreError;
 pub use identity::{Account, ApiKey, KeyGrant, Session};
+pub use retention::{Ended, Kept, Retained, Rule};
 pub use run::{
     Accepted, AuditDraft, ChildChanges, Commit, Committed, Due, Encrypted, EnqueueOutcome, Guard,
     Held, LoadedRun, NewEvent, NewRun, Parked, PreviewRow, RunCursor, RunDetailRows, RunFilter,
@@ -370,6 +372,56 @@ pub trait Store: Send + Sync {
         after: Option<&RunId>,
         limit: u32,
     ) -> Result<Vec<(RunId, u64)>, StoreError>;
+
+    // Retention (server.md §8).
+
+    /// Tenants by id, after one.
+    async fn tenants(
+        &self,
+        after: Option<&TenantId>,
+        limit: u32,
+    ) -> Result<Vec<TenantId>, StoreError>;
+
+    /// Runs that had ended by a time, in the order of their ends, after one of them.
+    async fn ended(
+        &self,
+        tenant: &TenantId,
+        rule: Rule,
+        until: Instant,
+        after: Option<&(Instant, RunId)>,
+        limit: u32,
+    ) -> Result<Vec<Ended>, StoreError>;
+
+    /// What a run still has that the rule is about.
+    async fn retained(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        rule: Rule,
+    ) -> Result<Vec<Retained>, StoreError>;
+
+    /// Removes payloads that an event has named: values with their rows; of evidence the
+    /// preview, so that it shows as expired. Without effect for those that are gone.
+    async fn expire(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        rule: Rule,
+        payloads: &[Retained],
+    ) -> Result<(), StoreError>;
+
+    /// Removes the encrypted outputs and messages of up to so many attempts of a run's
+    /// children. `false`: there were none left.
+    async fn expire_children(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        limit: usize,
+    ) -> Result<bool, StoreError>;
+
+    /// Gives up to so many free pages of the file back, where the database does not do that by
+    /// itself. `false`: there is nothing more to give.
+    async fn reclaim(&self, pages: u32) -> Result<bool, StoreError>;
 
     // Identity (server.md §3). Secrets arrive as hashes.
 

@@ -306,6 +306,57 @@ impl Store for SqliteStore {
         self.do_last_events(tenant, after, limit).await
     }
 
+    async fn tenants(
+        &self,
+        after: Option<&TenantId>,
+        limit: u32,
+    ) -> Result<Vec<TenantId>, StoreError> {
+        self.do_tenants(after, limit).await
+    }
+
+    async fn ended(
+        &self,
+        tenant: &TenantId,
+        rule: Rule,
+        until: Instant,
+        after: Option<&(Instant, RunId)>,
+        limit: u32,
+    ) -> Result<Vec<Ended>, StoreError> {
+        self.do_ended(tenant, rule, until, after, limit).await
+    }
+
+    async fn retained(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        rule: Rule,
+    ) -> Result<Vec<Retained>, StoreError> {
+        self.do_retained(tenant, run_id, rule).await
+    }
+
+    async fn expire(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        rule: Rule,
+        payloads: &[Retained],
+    ) -> Result<(), StoreError> {
+        self.do_expire(tenant, run_id, rule, payloads).await
+    }
+
+    async fn expire_children(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        limit: usize,
+    ) -> Result<bool, StoreError> {
+        self.do_expire_children(tenant, run_id, limit).await
+    }
+
+    async fn reclaim(&self, pages: u32) -> Result<bool, StoreError> {
+        self.do_reclaim(pages).await
+    }
+
     async fn ensure_tenant(&self, tenant: &TenantId, owner: &Account) -> Result<bool, StoreError> {
         self.do_ensure_tenant(tenant, owner).await
     }

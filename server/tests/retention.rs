@@ -1,0 +1,407 @@
+//! Retention (server.md §8; run-machine.md O5, H4; seed A "Retention"): the event that names what
+//! goes stands before anything goes, it goes once, and all the rest of a run stays.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+mod harness;
+#[path = "harness/raw.rs"]
+mod raw;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use harness::{House, by, permissions, sample};
+use serde_json::json;
+use sluicegate_core::code::Code;
+use sluicegate_core::evidence::{Reason, State};
+use sluicegate_core::ids::RunId;
+use sluicegate_core::plan::Plan;
+use sluicegate_core::run::{RunStatus, fold_events, overlay};
+use sluicegate_core::simulate::Fixtures;
+use sluicegate_core::time::Instant;
+use sluicegate_core::value::Value;
+use sluicegate_server::clock::Clock;
+use sluicegate_server::engine::{Simulate, Subject};
+use sluicegate_server::retention::Retention;
+use sluicegate_server::store::Rule;
+
+const DAY: u64 = 86_400_000;
+
+fn review() -> Value {
+    sample("expenses.review/approved.input.json")
+}
+
+/// So many days from now.
+fn after(days: u64) -> Instant {
+    Instant(Clock::start().now().0 + days * DAY)
+}
+
+async fn sweep(house: &House, values: Option<u64>, previews: Option<u64>, now: Instant) {
+    let rules = Rule::of_days(values, previews);
+    let mut retention = Retention::new(house.engine.clone(), rules);
+    retention.sweep(now).await.unwrap();
+}
+
+/// A house with a run that succeeded, one that waits, and a simulation.
+async fn lived_in(folder: &Path) -> (House, RunId, RunId, RunId) {
+    let house = House::open(folder).await;
+    house.sample_agents().await;
+    house.publish_sample("expenses.review").await;
+    let run = house
+        .enqueue("expenses.review", review(), "k1")
+        .await
+        .run_id;
+    let workers = house.workers("w");
+    assert_eq!(house.ended(&run).await, RunStatus::Succeeded);
+    assert!(workers.stop(Duration::from_secs(5)).await);
+    let waits = house
+        .enqueue("expenses.review", review(), "k2")
+        .await
+        .run_id;
+    let simulation = Simulate {
+        subject: Subject::Published {
+            workflow_key: "expenses.review".into(),
+            revision: None,
+        },
+        input: review(),
+        fixtures: Fixtures::read(&sample("expenses.review/approved.fixtures.json")).unwrap(),
+    };
+    let (by, may) = (by(), permissions());
+    let simulated = house.engine.simulate(&by, &may, simulation).await;
+    (house, run, waits, simulated.unwrap().run_id)
+}
+
+/// How many rows there are of a kind, and of children that hold something.
+async fn counts(folder: &Path, run: &RunId) -> [i64; 5] {
+    let mut raw = raw::open(folder).await;
+    let mut counts = [0; 5];
+    for (at, query) in [
+        "select count(*) from workflow_payloads where run_id = ? and kind = 'execution'",
+        "select count(*) from workflow_payloads where run_id = ? and kind = 'result'",
+        "select count(*) from workflow_payloads where run_id = ? and preview is not null",
+        "select count(*) from workflow_payloads where run_id = ? and state = 'expired'",
+        "select count(*) from child_attempts a join child_runs c using (tenant_id, child_id)
+         where c.run_id = ? and (output is not null or message is not null)",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let count = sqlx::query_scalar(query)
+            .bind(run.as_str())
+            .fetch_one(&mut raw);
+        counts[at] = count.await.unwrap();
+    }
+    counts
+}
+
+#[tokio::test]
+async fn r8_values_and_previews_go_at_their_times_and_all_the_rest_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let (house, run, waits, simulated) = lived_in(folder.path()).await;
+    let tenant = by().tenant;
+    let before = house.store.run_detail(&tenant, &run).await.unwrap();
+    let result = house.engine.result(&tenant, &run).await.unwrap();
+    let length = house.events(&run).await.len() as u64;
+    let whole = counts(folder.path(), &run).await;
+    assert!(
+        whole
+            .iter()
+            .enumerate()
+            .all(|(at, n)| (*n > 0) == (at != 3)),
+        "{whole:?}"
+    );
+
+    // A moment before its time nothing goes.
+    let end = before.row.row.completed_at.unwrap();
+    sweep(&house, Some(7), None, Instant(end.0 + 7 * DAY - 1)).await;
+    assert_eq!(counts(folder.path(), &run).await, whole);
+    assert_eq!(house.events(&run).await.len() as u64, length);
+    assert_eq!(house.engine.result(&tenant, &run).await.unwrap(), result);
+
+    sweep(&house, Some(7), None, Instant(end.0 + 7 * DAY)).await;
+    sweep(&house, Some(7), None, after(8)).await;
+    assert_eq!(counts(folder.path(), &run).await, [0, 0, whole[2], 0, 0]);
+    let refused = house.engine.result(&tenant, &run).await.unwrap_err();
+    assert_eq!(refused.code(), Code::WorkflowResultExpired);
+    let events = house.events(&run).await;
+    assert_eq!(events.len() as u64, length + 1, "one event a run and sweep");
+    let event = events.last().unwrap();
+    assert_eq!(event.event_type, "payload.retention.applied");
+    assert_eq!(
+        event.payload["policy"],
+        json!({"kind": "execution", "days": 7})
+    );
+    let named = event.payload["payloads"].as_array().unwrap();
+    assert_eq!(named.len() as i64, whole[0] + whole[1]);
+    assert!(
+        named
+            .iter()
+            .all(|one| one["hash"].is_string() && one.get("priorState").is_none())
+    );
+    // What a run is stays as it was.
+    let now = house.store.run_detail(&tenant, &run).await.unwrap();
+    assert_eq!(now.payloads, before.payloads);
+    assert_eq!(
+        (&now.nodes, &now.attempts, &now.edges),
+        (&before.nodes, &before.attempts, &before.edges)
+    );
+    assert_eq!(now.row.row.usage, before.row.row.usage);
+    assert_eq!(now.row.row.completed_at, before.row.row.completed_at);
+    house.check(&run).await;
+    // Its entry names who acted, and by whom that was configured (H4).
+    let entries = house.store.audit_after(&tenant, 0, 1_000).await.unwrap();
+    let own = entries
+        .iter()
+        .rfind(|entry| entry["subject"]["id"] == run.as_str())
+        .unwrap();
+    assert_eq!(own["action"], "payload.retention.applied");
+    assert_eq!(own["actor"]["id"], "sluicegate.retention");
+    assert_eq!(own["actor"]["configuredBy"]["accountId"], "a1");
+    // What is not over keeps everything; a simulation goes too, at the end of its own time.
+    assert!(counts(folder.path(), &waits).await[0] > 0);
+    let simulated_events = house.events(&simulated).await;
+    let [.., end, retired] = simulated_events.as_slice() else {
+        panic!("no events");
+    };
+    assert_eq!(retired.event_type, "payload.retention.applied");
+    assert_eq!(retired.virtual_offset_ms, end.virtual_offset_ms);
+    assert!(end.virtual_offset_ms.is_some());
+    house.check(&simulated).await;
+
+    // Previews, by their own rule.
+    sweep(&house, Some(7), Some(30), after(31)).await;
+    let gone = counts(folder.path(), &run).await;
+    assert_eq!(gone[2], 0);
+    assert!(gone[3] > 0);
+    let detail = house.store.run_detail(&tenant, &run).await.unwrap();
+    for (row, was) in detail.payloads.iter().zip(&before.payloads) {
+        assert_eq!(row.evidence.state, State::Expired);
+        assert_eq!(row.evidence.reason, Some(Reason::Retention));
+        assert_eq!(row.preview, None);
+        assert_eq!(row.evidence.hash, was.evidence.hash);
+        assert_eq!(
+            row.evidence.original_byte_size,
+            was.evidence.original_byte_size
+        );
+    }
+    let events = house.events(&run).await;
+    assert_eq!(events.len() as u64, length + 2);
+    let named = events.last().unwrap().payload["payloads"]
+        .as_array()
+        .unwrap();
+    assert!(
+        named
+            .iter()
+            .all(|one| one["kind"] == "evidence" && one["priorState"].is_string())
+    );
+    house.check(&run).await;
+    // The picture of the run shows it too.
+    let plan = Plan::read(&detail.plan).unwrap();
+    let full: Vec<_> = events
+        .iter()
+        .map(|event| event.full(&tenant, &run))
+        .collect();
+    let picture = overlay(&plan, &fold_events(&plan, &full).unwrap());
+    let mut shown = picture.nodes.iter().flat_map(|node| &node.attempts);
+    assert!(shown.all(|attempt| attempt.input.state == State::Expired));
+
+    // Once named, never again.
+    let mut raw = raw::open(folder.path()).await;
+    let dumped = raw::dump(&mut raw).await;
+    sweep(&house, Some(7), Some(30), after(32)).await;
+    assert_eq!(raw::dump(&mut raw).await, dumped);
+    assert!(house.engine.verify_audit(&tenant).await.unwrap().valid);
+}
+
+#[tokio::test]
+async fn r8_the_event_stands_before_the_deletion_and_is_a_promise() {
+    let folder = tempfile::tempdir().unwrap();
+    let (house, run, _, _) = lived_in(folder.path()).await;
+    let whole = counts(folder.path(), &run).await;
+    let mut raw = raw::open(folder.path()).await;
+    let refuse = |act: &str| {
+        format!("create trigger refuse before {act} begin select raise(abort, 'refused'); end")
+    };
+    // Without its event nothing goes.
+    raw::run(&mut raw, &refuse("insert on workflow_audit_events")).await;
+    let before = raw::dump(&mut raw).await;
+    sweep(&house, Some(7), Some(7), after(8)).await;
+    assert_eq!(raw::dump(&mut raw).await, before);
+    raw::run(&mut raw, "drop trigger refuse").await;
+    // What was named and did not go is gone after the next sweep, and is named once.
+    let rules = Rule::of_days(Some(7), Some(7));
+    let mut retention = Retention::new(house.engine.clone(), rules);
+    for act in [
+        "update of output on child_attempts",
+        "delete on workflow_payloads",
+    ] {
+        raw::run(&mut raw, &refuse(act)).await;
+        retention.sweep(after(8)).await.unwrap();
+        assert_eq!(counts(folder.path(), &run).await[0], whole[0]);
+        raw::run(&mut raw, "drop trigger refuse").await;
+    }
+    retention.sweep(after(8)).await.unwrap();
+    assert_eq!(counts(folder.path(), &run).await, [0, 0, 0, whole[2], 0]);
+    let types = house.types(&run).await;
+    let named = types
+        .iter()
+        .filter(|name| *name == "payload.retention.applied");
+    assert_eq!(named.count(), 2, "one a rule");
+    house.check(&run).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn r8_several_processes_may_sweep_and_no_page_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let (house, ..) = lived_in(folder.path()).await;
+    let mut runs = Vec::new();
+    for n in 0..230 {
+        let key = format!("n{n}");
+        let run = house
+            .enqueue("expenses.review", review(), &key)
+            .await
+            .run_id;
+        house.engine.cancel(&by(), &run, None).await.unwrap();
+        runs.push(run);
+    }
+    let others = [
+        House::open(folder.path()).await,
+        House::open(folder.path()).await,
+    ];
+    let now = after(1);
+    tokio::join!(
+        sweep(&house, Some(1), Some(1), now),
+        sweep(&others[0], Some(1), Some(1), now),
+        sweep(&others[1], Some(1), Some(1), now),
+    );
+    for run in &runs {
+        let types = house.types(run).await;
+        let named = types
+            .iter()
+            .filter(|name| *name == "payload.retention.applied");
+        assert_eq!(named.count(), 2, "{types:?}");
+        let left = counts(folder.path(), run).await;
+        assert_eq!((left[0], left[2]), (0, 0));
+    }
+    house.check(&runs[0]).await;
+    assert!(house.engine.verify_audit(&by().tenant).await.unwrap().valid);
+}
+
+#[tokio::test]
+async fn r8_space_is_given_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let house = House::open(folder.path()).await;
+    house.sample_agents().await;
+    house.publish_sample("expenses.review").await;
+    let mut input = review();
+    input["text"] = "word ".repeat(8_000).into();
+    for n in 0..40 {
+        let run = house
+            .enqueue("expenses.review", input.clone(), &format!("k{n}"))
+            .await
+            .run_id;
+        house.engine.cancel(&by(), &run, None).await.unwrap();
+    }
+    let mut raw = raw::open(folder.path()).await;
+    let file = folder.path().join("sluicegate.sqlite");
+    let checkpoint = "pragma wal_checkpoint(truncate)";
+    raw::run(&mut raw, checkpoint).await;
+    let before = std::fs::metadata(&file).unwrap().len();
+    sweep(&house, Some(7), Some(7), after(8)).await;
+    let free: i64 = sqlx::query_scalar("pragma freelist_count")
+        .fetch_one(&mut raw)
+        .await
+        .unwrap();
+    assert_eq!(free, 0);
+    raw::run(&mut raw, checkpoint).await;
+    let now = std::fs::metadata(&file).unwrap().len();
+    assert!(before - now > 40 * 40_000, "{before} → {now}");
+}
+
+#[tokio::test]
+async fn a9_a_parked_run_keeps_what_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let (house, run, ..) = lived_in(folder.path()).await;
+    let mut raw = raw::open(folder.path()).await;
+    raw::disarm(&mut raw).await;
+    let damage = format!(
+        "update workflow_run_events set event_type = 'node.unheard' where run_id = '{run}' and sequence = 4"
+    );
+    raw::run(&mut raw, &damage).await;
+    let whole = counts(folder.path(), &run).await;
+    for _ in 0..2 {
+        sweep(&house, Some(7), Some(7), after(8)).await;
+        assert_eq!(counts(folder.path(), &run).await, whole);
+    }
+    let row = house.store.run_row(&by().tenant, &run).await.unwrap();
+    assert_eq!(row.parked.unwrap().sequence, 4);
+}
+
+/// Starts the binary with rules under which all that has ended goes at once.
+fn served(folder: &Path, crash: Option<&str>) -> std::process::Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluicegate"));
+    command
+        .args(["serve", "--listen", "127.0.0.1:0", "--log", "off"])
+        .args([
+            "--retention-days",
+            "0",
+            "--preview-retention-days",
+            "0",
+            "--data",
+        ])
+        .arg(folder)
+        .env_remove("SLUICEGATE_CRASH_AT")
+        .stdout(Stdio::null());
+    if let Some(crash) = crash {
+        command.env("SLUICEGATE_CRASH_AT", crash);
+    }
+    command.spawn().unwrap()
+}
+
+#[tokio::test]
+async fn r8_a_death_in_a_sweep_loses_no_promise_and_names_nothing_twice() {
+    let points = [
+        "before-retention-commit",
+        "before-retention-commit:2",
+        "before-deletion",
+        "before-deletion:2",
+        "during-deletion",
+        "during-deletion:2",
+    ];
+    for point in points {
+        let folder = tempfile::tempdir().unwrap();
+        let (house, run, _, simulated) = lived_in(folder.path()).await;
+        drop(house);
+        let mut dies = served(folder.path(), Some(point));
+        assert!(!dies.wait().unwrap().success(), "{point}");
+        let mut lives = served(folder.path(), None);
+        for run in [&run, &simulated] {
+            let begun = std::time::Instant::now();
+            loop {
+                let [execution, result, previews, _, children] = counts(folder.path(), run).await;
+                if [execution, result, previews, children] == [0; 4] {
+                    break;
+                }
+                assert!(begun.elapsed() < Duration::from_secs(20), "{point}");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        }
+        lives.kill().unwrap();
+        lives.wait().unwrap();
+        let house = House::open(folder.path()).await;
+        for run in [&run, &simulated] {
+            let mut named = BTreeSet::new();
+            for event in house.events(run).await {
+                for one in event.payload["payloads"].as_array().into_iter().flatten() {
+                    let key = format!("{} {}", one["payloadId"], one["kind"]);
+                    assert!(named.insert(key), "{point}: named twice");
+                }
+            }
+            assert!(!named.is_empty());
+            house.check(run).await;
+        }
+        assert!(house.engine.verify_audit(&by().tenant).await.unwrap().valid);
+    }
+}
