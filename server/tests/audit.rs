@@ -5,12 +5,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod harness;
-#[path = "harness/raw.rs"]
-mod raw;
 
 use std::path::Path;
 use std::time::Duration;
 
+use harness::raw;
 use harness::{House, by, of, permissions, sample};
 use serde_json::json;
 use sluicegate_core::audit::{Break, Covered, Subject as About, Verification};

@@ -1,4 +1,4 @@
-//! Leases, fences and expected sequences on real SQLite (run-machine.md §7).
+//! Leases, fences and expected sequences on both databases (run-machine.md §7).
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -9,7 +9,8 @@ mod harness;
 use std::time::Duration;
 
 use hand::{Taken, claim, take, touch};
-use harness::{House, by};
+use harness::ground::Ground;
+use harness::{House, by, on_both};
 use serde_json::json;
 use sluicegate_core::ids::TenantId;
 use sluicegate_core::run::RunStatus;
@@ -29,8 +30,8 @@ fn plain() -> sluicegate_core::value::Value {
     })
 }
 
-async fn house(folder: &std::path::Path) -> House {
-    let house = House::open(folder).await;
+async fn house(ground: &Ground) -> House {
+    let house = ground.house().await;
     house.publish("plain", &plain()).await;
     house
 }
@@ -40,10 +41,8 @@ async fn own(house: &House, held: &Taken, sequence: u64) -> Result<Committed, St
     touch(house, held, held.owns(sequence)).await
 }
 
-#[tokio::test]
-async fn w1_w2_a_worker_that_lost_its_lease_writes_nothing_more() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = house(folder.path()).await;
+async fn w1_w2_a_worker_that_lost_its_lease_writes_nothing_more(ground: Ground) {
+    let house = house(&ground).await;
     house.enqueue("plain", json!(1), "a").await;
     let first = claim(&house, "w", 30, 1).await.remove(0);
     assert!(own(&house, &first, 1).await.is_ok());
@@ -69,10 +68,8 @@ async fn w1_w2_a_worker_that_lost_its_lease_writes_nothing_more() {
     assert_eq!(late, Err(StoreError::Fenced));
 }
 
-#[tokio::test]
-async fn w3_a_held_run_is_not_claimed_twice_and_a_released_one_is_not_recovered() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = house(folder.path()).await;
+async fn w3_a_held_run_is_not_claimed_twice_and_a_released_one_is_not_recovered(ground: Ground) {
+    let house = house(&ground).await;
     house.enqueue("plain", json!(1), "a").await;
     let held = claim(&house, "a", 60_000, 8).await;
     assert_eq!(held.len(), 1);
@@ -83,10 +80,8 @@ async fn w3_a_held_run_is_not_claimed_twice_and_a_released_one_is_not_recovered(
     assert_eq!(again[0].fence, held[0].fence);
 }
 
-#[tokio::test]
-async fn w6_leases_found_at_start_are_void_at_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = house(folder.path()).await;
+async fn w6_leases_found_at_start_are_void_at_once(ground: Ground) {
+    let house = house(&ground).await;
     house.enqueue("plain", json!(1), "a").await;
     let held = claim(&house, "dead", 3_600_000, 1).await.remove(0);
     assert_eq!(house.store.void_leases().await.unwrap(), 1);
@@ -107,10 +102,8 @@ async fn w6_leases_found_at_start_are_void_at_once() {
     assert!(workers.stop(Duration::from_secs(5)).await);
 }
 
-#[tokio::test]
-async fn w9_a_tenant_with_many_runs_does_not_starve_another() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = house(folder.path()).await;
+async fn w9_a_tenant_with_many_runs_does_not_starve_another(ground: Ground) {
+    let house = house(&ground).await;
     let owner = Account {
         account_id: "a1".to_owned(),
         display_name: "Bea".to_owned(),
@@ -137,10 +130,8 @@ async fn w9_a_tenant_with_many_runs_does_not_starve_another() {
     assert_eq!(order, ["default", "zebra", "default"]);
 }
 
-#[tokio::test]
-async fn a9_a_parked_run_is_left_alone_and_says_why() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = house(folder.path()).await;
+async fn a9_a_parked_run_is_left_alone_and_says_why(ground: Ground) {
+    let house = house(&ground).await;
     let run = house.enqueue("plain", json!(1), "a").await.run_id;
     let code = sluicegate_core::code::Code::WorkflowEventSchemaUnsupported;
     let parked = Parked { code, sequence: 7 };
@@ -152,10 +143,8 @@ async fn a9_a_parked_run_is_left_alone_and_says_why() {
     assert_eq!(refused.code(), code);
 }
 
-#[tokio::test]
-async fn a_refused_commit_leaves_nothing_behind() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = house(folder.path()).await;
+async fn a_refused_commit_leaves_nothing_behind(ground: Ground) {
+    let house = house(&ground).await;
     let run = house.enqueue("plain", json!(1), "a").await.run_id;
     let held = claim(&house, "w", 60_000, 1).await.remove(0);
     let head = house.store.audit_head(&by().tenant).await.unwrap();
@@ -164,27 +153,11 @@ async fn a_refused_commit_leaves_nothing_behind() {
     assert_eq!(house.events(&run).await.len(), 1);
 }
 
-/// Changes the database behind the store's back, as damage would.
-async fn damage(folder: &std::path::Path, sql: &'static str) {
-    use sqlx::{ConnectOptions, Connection};
-    let options =
-        sqlx::sqlite::SqliteConnectOptions::new().filename(folder.join("sluicegate.sqlite"));
-    let mut connection = options.connect().await.unwrap();
-    sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
-    connection.close().await.unwrap();
-}
-
-#[tokio::test]
-async fn a9_a_log_that_cannot_be_folded_parks_its_run_and_no_other() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = house(folder.path()).await;
+async fn a9_a_log_that_cannot_be_folded_parks_its_run_and_no_other(ground: Ground) {
+    let house = house(&ground).await;
     let hurt = house.enqueue("plain", json!(1), "a").await.run_id;
-    damage(
-        folder.path(),
-        "drop trigger workflow_run_events_stay;
-         update workflow_run_events set event_type = 'run.imagined'",
-    )
-    .await;
+    let sql = "update workflow_run_events set event_type = 'run.imagined'";
+    ground.damage(sql).await;
     let well = house.enqueue("plain", json!(2), "b").await.run_id;
     let workers = house.workers("w");
     assert_eq!(house.ended(&well).await, RunStatus::Succeeded);
@@ -194,4 +167,14 @@ async fn a9_a_log_that_cannot_be_folded_parks_its_run_and_no_other() {
     assert_eq!(row.row.status, RunStatus::Queued);
     assert_eq!(house.events(&hurt).await.len(), 1, "no event is added");
     assert!(workers.stop(Duration::from_secs(5)).await);
+}
+
+on_both! {
+    w1_w2_a_worker_that_lost_its_lease_writes_nothing_more,
+    w3_a_held_run_is_not_claimed_twice_and_a_released_one_is_not_recovered,
+    w6_leases_found_at_start_are_void_at_once,
+    w9_a_tenant_with_many_runs_does_not_starve_another,
+    a9_a_parked_run_is_left_alone_and_says_why,
+    a_refused_commit_leaves_nothing_behind,
+    a9_a_log_that_cannot_be_folded_parks_its_run_and_no_other,
 }

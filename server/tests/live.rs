@@ -1,4 +1,4 @@
-//! Live runs on real SQLite, in one process (run-machine.md §§3–8).
+//! Live runs on both databases, in one process (run-machine.md §§3–8).
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -6,17 +6,16 @@ mod harness;
 
 use std::time::Duration;
 
-use harness::{House, by, sample};
+use harness::ground::Ground;
+use harness::{House, by, on_both, sample};
 use serde_json::json;
 use sluicegate_core::run::RunStatus;
 use sluicegate_core::simulate::Fixtures;
 use sluicegate_core::value::Value;
 use sluicegate_server::engine::{Simulate, Subject};
 
-#[tokio::test]
-async fn every_sample_case_runs_live_to_an_end_that_its_log_and_rows_agree_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+async fn every_sample_case_runs_live_to_an_end_that_its_log_and_rows_agree_on(ground: Ground) {
+    let house = ground.house().await;
     house.sample_agents().await;
     let workers = house.workers("w1");
     for key in ["expenses.review", "support.triage", "invoice.check"] {
@@ -48,10 +47,8 @@ async fn every_sample_case_runs_live_to_an_end_that_its_log_and_rows_agree_on() 
     assert!(workers.stop(Duration::from_secs(5)).await);
 }
 
-#[tokio::test]
-async fn n2_a_repeated_key_gives_the_first_run_and_anything_else_is_a_conflict() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+async fn n2_a_repeated_key_gives_the_first_run_and_anything_else_is_a_conflict(ground: Ground) {
+    let house = ground.house().await;
     house.sample_agents().await;
     let id = house.publish_sample("support.triage").await;
     house.publish_sample("invoice.check").await;
@@ -76,10 +73,8 @@ async fn n2_a_repeated_key_gives_the_first_run_and_anything_else_is_a_conflict()
     assert_eq!(code(refused.unwrap_err()), "WORKFLOW_ARCHIVED");
 }
 
-#[tokio::test]
-async fn n2_many_at_once_make_one_run() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = std::sync::Arc::new(House::open(folder.path()).await);
+async fn n2_many_at_once_make_one_run(ground: Ground) {
+    let house = std::sync::Arc::new(ground.house().await);
     house.sample_agents().await;
     house.publish_sample("support.triage").await;
     let input = first_input("support.triage");
@@ -149,17 +144,15 @@ fn slow_agent() -> Value {
     })
 }
 
-async fn slow_house(folder: &std::path::Path, timeout: u64) -> House {
-    let house = House::open(folder).await;
+async fn slow_house(ground: &Ground, timeout: u64) -> House {
+    let house = ground.house().await;
     house.agent(slow_agent()).await;
     house.publish("slow.work", &agent_graph(timeout)).await;
     house
 }
 
-#[tokio::test]
-async fn a_live_run_gives_its_output_and_a_retry_waits_for_its_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = slow_house(folder.path(), 60_000).await;
+async fn a_live_run_gives_its_output_and_a_retry_waits_for_its_time(ground: Ground) {
+    let house = slow_house(&ground, 60_000).await;
     let workers = house.workers("w1");
     let run = house.enqueue("slow.work", json!("hello"), "a").await.run_id;
     assert_eq!(house.ended(&run).await, RunStatus::Succeeded);
@@ -189,10 +182,8 @@ async fn a_live_run_gives_its_output_and_a_retry_waits_for_its_time() {
     assert!(workers.stop(Duration::from_secs(5)).await);
 }
 
-#[tokio::test]
-async fn c1_a_queued_run_is_cancelled_in_the_request() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = slow_house(folder.path(), 60_000).await;
+async fn c1_a_queued_run_is_cancelled_in_the_request(ground: Ground) {
+    let house = slow_house(&ground, 60_000).await;
     let run = house.enqueue("slow.work", json!("x"), "a").await.run_id;
     let answer = house
         .engine
@@ -208,10 +199,8 @@ async fn c1_a_queued_run_is_cancelled_in_the_request() {
     assert!(!types.contains(&"node.attempt.started".to_owned()));
 }
 
-#[tokio::test]
-async fn c2_a_child_in_flight_is_asked_to_stop() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = slow_house(folder.path(), 60_000).await;
+async fn c2_a_child_in_flight_is_asked_to_stop(ground: Ground) {
+    let house = slow_house(&ground, 60_000).await;
     let workers = house.workers("w1");
     let run = house.enqueue("slow.work", json!("never"), "a").await.run_id;
     house
@@ -229,10 +218,8 @@ async fn c2_a_child_in_flight_is_asked_to_stop() {
     assert!(workers.stop(Duration::from_secs(5)).await);
 }
 
-#[tokio::test]
-async fn a8_a_child_beyond_its_deadline_times_out() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = slow_house(folder.path(), 1_000).await;
+async fn a8_a_child_beyond_its_deadline_times_out(ground: Ground) {
+    let house = slow_house(&ground, 1_000).await;
     let workers = house.workers("w1");
     let run = house.enqueue("slow.work", json!("never"), "a").await.run_id;
     assert_eq!(house.ended(&run).await, RunStatus::Failed);
@@ -242,10 +229,8 @@ async fn a8_a_child_beyond_its_deadline_times_out() {
     assert!(workers.stop(Duration::from_secs(5)).await);
 }
 
-#[tokio::test]
-async fn w7_what_is_held_is_handed_back_and_another_goes_on_with_the_same_child() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = slow_house(folder.path(), 60_000).await;
+async fn w7_what_is_held_is_handed_back_and_another_goes_on_with_the_same_child(ground: Ground) {
+    let house = slow_house(&ground, 60_000).await;
     let workers = house.workers("w1");
     let run = house.enqueue("slow.work", json!("slow"), "a").await.run_id;
     house
@@ -267,10 +252,8 @@ async fn w7_what_is_held_is_handed_back_and_another_goes_on_with_the_same_child(
     assert!(workers.stop(Duration::from_secs(5)).await);
 }
 
-#[tokio::test]
-async fn w3_an_expired_lease_is_recovered_and_its_child_taken_over() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = slow_house(folder.path(), 60_000).await;
+async fn w3_an_expired_lease_is_recovered_and_its_child_taken_over(ground: Ground) {
+    let house = slow_house(&ground, 60_000).await;
     let mut deaf = harness::settings("dead");
     deaf.renew = sluicegate_core::time::Millis(600_000);
     let workers = sluicegate_server::worker::Workers::start(house.engine.clone(), deaf);
@@ -279,7 +262,7 @@ async fn w3_an_expired_lease_is_recovered_and_its_child_taken_over() {
         .until(&run, |status| status == RunStatus::WaitingAgent)
         .await;
     // The first worker never renews; the second finds the lease over.
-    let other = House::open(folder.path()).await;
+    let other = ground.house().await;
     let second = other.workers("alive");
     assert_eq!(other.ended(&run).await, RunStatus::Succeeded);
     other.check(&run).await;
@@ -293,10 +276,8 @@ async fn w3_an_expired_lease_is_recovered_and_its_child_taken_over() {
     other.check(&run).await;
 }
 
-#[tokio::test]
-async fn a10_a_run_whose_permissions_do_not_reach_is_not_accepted() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+async fn a10_a_run_whose_permissions_do_not_reach_is_not_accepted(ground: Ground) {
+    let house = ground.house().await;
     house.sample_agents().await;
     let id = house.publish_sample("expenses.review").await;
     let request = sluicegate_server::engine::Enqueue {
@@ -312,10 +293,8 @@ async fn a10_a_run_whose_permissions_do_not_reach_is_not_accepted() {
     assert_eq!(last["subject"]["id"], id.as_str());
 }
 
-#[tokio::test]
-async fn an_approved_claim_is_one_mutation_in_the_claims_table() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+async fn an_approved_claim_is_one_mutation_in_the_claims_table(ground: Ground) {
+    let house = ground.house().await;
     house.sample_agents().await;
     house.publish_sample("expenses.review").await;
     let workers = house.workers("w1");
@@ -335,10 +314,8 @@ async fn an_approved_claim_is_one_mutation_in_the_claims_table() {
     assert!(workers.stop(Duration::from_secs(5)).await);
 }
 
-#[tokio::test]
-async fn v3_a_simulation_is_kept_with_one_entry_and_a_refused_one_leaves_no_run() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = slow_house(folder.path(), 60_000).await;
+async fn v3_a_simulation_is_kept_with_one_entry_and_a_refused_one_leaves_no_run(ground: Ground) {
+    let house = slow_house(&ground, 60_000).await;
     let fixtures = |document: Value| Fixtures::read(&document).unwrap();
     let simulate = |document: Value| Simulate {
         subject: Subject::Published {
@@ -484,10 +461,8 @@ async fn agree(
     assert_eq!(live.len(), simulated.len(), "{key} {case}");
 }
 
-#[tokio::test]
-async fn v1_a_live_run_has_the_events_of_its_simulation() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = slow_house(folder.path(), 60_000).await;
+async fn v1_a_live_run_has_the_events_of_its_simulation(ground: Ground) {
+    let house = slow_house(&ground, 60_000).await;
     house.sample_agents().await;
     let workers = house.workers("w1");
     let answers = json!({"nodes": {"ask": {"attempts": [
@@ -519,4 +494,20 @@ async fn v1_a_live_run_has_the_events_of_its_simulation() {
         agree(&house, key, case, (input, fixtures), course).await;
     }
     assert!(workers.stop(Duration::from_secs(5)).await);
+}
+
+on_both! {
+    every_sample_case_runs_live_to_an_end_that_its_log_and_rows_agree_on,
+    n2_a_repeated_key_gives_the_first_run_and_anything_else_is_a_conflict,
+    n2_many_at_once_make_one_run,
+    a_live_run_gives_its_output_and_a_retry_waits_for_its_time,
+    c1_a_queued_run_is_cancelled_in_the_request,
+    c2_a_child_in_flight_is_asked_to_stop,
+    a8_a_child_beyond_its_deadline_times_out,
+    w7_what_is_held_is_handed_back_and_another_goes_on_with_the_same_child,
+    w3_an_expired_lease_is_recovered_and_its_child_taken_over,
+    a10_a_run_whose_permissions_do_not_reach_is_not_accepted,
+    an_approved_claim_is_one_mutation_in_the_claims_table,
+    v3_a_simulation_is_kept_with_one_entry_and_a_refused_one_leaves_no_run,
+    v1_a_live_run_has_the_events_of_its_simulation,
 }

@@ -4,14 +4,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod harness;
-#[path = "harness/raw.rs"]
-mod raw;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use harness::raw;
 use harness::{House, by, permissions, sample};
 use serde_json::json;
 use sluicegate_core::code::Code;

@@ -6,8 +6,6 @@
 #[path = "harness/counting.rs"]
 mod counting;
 mod harness;
-#[path = "harness/raw.rs"]
-mod raw;
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -15,6 +13,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use counting::{Business, Count, counting_graph, policy};
+use harness::raw;
 use harness::{House, by};
 use serde_json::json;
 use sluicegate_core::catalogue::{ActionDescriptor, Cancellation, Idempotency, Risk};

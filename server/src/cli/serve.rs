@@ -39,17 +39,24 @@ async fn served(settings: &Settings, output: &mut Output) -> Result<Answer, Faul
     // Listened for from the beginning: a stop during the start is not lost.
     let mut terminate = signal(SignalKind::terminate()).map_err(fault)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(fault)?;
-    let listening = serve::start(settings)
+    let started = serve::start(settings)
         .await
         .map_err(|error| Fault::new(error.to_string()))?;
-    output.line(format!("listening on http://{}", listening.address))?;
-    if !listening.app_found {
-        output.line("the app is not built: only the API is served (see --web)")?;
+    match &started.reached {
+        None => output.line("working; other processes answer")?,
+        Some(reached) => {
+            output.line(format!("listening on http://{}", reached.address))?;
+            if !reached.app_found {
+                output.line("the app is not built: only the API is served (see --web)")?;
+            }
+        }
     }
-    if let Some(first) = &listening.first {
+    if let Some(first) = &started.first {
         output.line(format!("API key, shown this once: {}", first.api_key))?;
     }
-    output.line(format!("sign in, once: {}", listening.sign_in))?;
+    if let Some(reached) = &started.reached {
+        output.line(format!("sign in, once: {}", reached.sign_in))?;
+    }
     output.flush()?;
     let stop = async move {
         tokio::select! {
@@ -57,7 +64,7 @@ async fn served(settings: &Settings, output: &mut Output) -> Result<Answer, Faul
             _ = interrupt.recv() => {}
         }
     };
-    listening.run(stop).await.map_err(fault)?;
+    started.run(stop).await.map_err(fault)?;
     Ok(Answer::Yes)
 }
 

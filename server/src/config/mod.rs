@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 use sluicegate_core::time::Millis;
 
+use crate::store::postgres::Address;
+
 pub use remote::{Remote, RemoteArguments};
 pub use sources::WrongSetting;
 pub(crate) use sources::os_reason;
@@ -27,6 +29,15 @@ pub struct Arguments {
     /// The data folder [default: ./sluicegate-data]
     #[arg(long, value_name = "FOLDER")]
     data: Option<String>,
+    /// A PostgreSQL database, shared with other processes, instead of the data folder's own
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
+    /// The key file; processes on one database share it [default: keys in the data folder]
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<String>,
+    /// What this process does: all, api or worker [default: all]
+    #[arg(long, value_name = "ROLE")]
+    role: Option<String>,
     /// The built app [default: web beside the binary, or target/web]
     #[arg(long, value_name = "FOLDER")]
     web: Option<String>,
@@ -63,6 +74,12 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// The data folder.
     pub data: PathBuf,
+    /// The database that several processes share; none: the data folder's own.
+    pub database: Option<Address>,
+    /// The key file; none: the data folder's.
+    pub key_file: Option<PathBuf>,
+    /// What this process does.
+    pub role: Role,
     /// The built app; none: where it usually is.
     pub web: Option<PathBuf>,
     /// Whether the samples are loaded.
@@ -79,6 +96,36 @@ pub struct Settings {
     pub preview_retention_days: Option<u64>,
     /// What is logged.
     pub log: tracing::level_filters::LevelFilter,
+}
+
+/// What a process does for the others on its database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It answers and works.
+    All,
+    /// It answers and leaves the work to others.
+    Api,
+    /// It works and answers nobody.
+    Worker,
+}
+
+impl Role {
+    fn read(word: &str) -> Option<Self> {
+        match word {
+            "all" => Some(Self::All),
+            "api" => Some(Self::Api),
+            "worker" => Some(Self::Worker),
+            _ => None,
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Api => "api",
+            Self::Worker => "worker",
+        }
+    }
 }
 
 impl Settings {
@@ -102,6 +149,15 @@ impl Settings {
             data: sources
                 .read("data", "a folder", folder)?
                 .unwrap_or_else(|| PathBuf::from("sluicegate-data")),
+            database: sources.read_secret(
+                "database",
+                "an address such as postgres://user:password@127.0.0.1:5432/sluicegate",
+                |v| v.parse().ok(),
+            )?,
+            key_file: sources.read("key-file", "a file", folder)?,
+            role: sources
+                .read("role", "all, api or worker", Role::read)?
+                .unwrap_or(Role::All),
             web: sources.read("web", "a folder", folder)?,
             demo: sources
                 .read("demo", "true or false", |v| match v {
@@ -134,6 +190,11 @@ impl Settings {
                 })?
                 .unwrap_or(tracing::level_filters::LevelFilter::INFO),
         };
+        if settings.database.is_none() && settings.role != Role::All {
+            return Err(WrongSetting::Alone {
+                role: settings.role.as_str(),
+            });
+        }
         if settings.renew >= settings.lease {
             let default = sources.given("renew-ms").is_none();
             let default = if default { " (its default)" } else { "" };
@@ -151,6 +212,20 @@ impl fmt::Display for Settings {
         let text = |path: &Path| basic_string(&path.display().to_string());
         writeln!(f, "listen = \"{}\"", self.listen)?;
         writeln!(f, "data = {}", text(&self.data))?;
+        if let Some(database) = &self.database {
+            // Without its password, so it is a comment: what is printed reads back without a
+            // wrong one.
+            let note = if database.has_password() { "# " } else { "" };
+            writeln!(
+                f,
+                "{note}database = {}",
+                basic_string(&database.to_string())
+            )?;
+        }
+        if let Some(key_file) = &self.key_file {
+            writeln!(f, "key-file = {}", text(key_file))?;
+        }
+        writeln!(f, "role = \"{}\"", self.role.as_str())?;
         if let Some(web) = &self.web {
             writeln!(f, "web = {}", text(web))?;
         }
@@ -196,6 +271,9 @@ impl Arguments {
         let texts = [
             ("listen", &self.listen),
             ("data", &self.data),
+            ("database", &self.database),
+            ("key-file", &self.key_file),
+            ("role", &self.role),
             ("web", &self.web),
             ("workers", &self.workers),
             ("lease-ms", &self.lease_ms),

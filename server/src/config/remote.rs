@@ -46,16 +46,12 @@ impl Remote {
             .into_iter()
             .filter_map(|(name, value)| Some((name, value.clone()?)));
         let sources = Sources::open(arguments.config.as_deref(), flags.collect(), environment)?;
-        let secret = |wrong| match wrong {
-            WrongSetting::Value { name, accepts, .. } => WrongSetting::Secret { name, accepts },
-            other => other,
-        };
         let server = sources.read(
             "server",
             "an address such as http://127.0.0.1:7420, without a user name or password",
             address,
         );
-        let api_key = sources.read(
+        let api_key = sources.read_secret(
             "api-key",
             "a key such as sgk_…, without spaces or line breaks",
             |v| {
@@ -68,10 +64,10 @@ impl Remote {
                 .map_err(|wrong| match wrong {
                     // Where there is no @ there is no password.
                     WrongSetting::Value { ref value, .. } if !value.contains('@') => wrong,
-                    other => secret(other),
+                    other => other.secret(),
                 })?
                 .unwrap_or_else(|| "http://127.0.0.1:7420".to_owned()),
-            api_key: api_key.map_err(secret)?,
+            api_key: api_key?,
         })
     }
 }

@@ -34,6 +34,12 @@ pub enum WrongSetting {
         /// How often it is renewed, and whether that is the default.
         renew: String,
     },
+    /// Others would have to do the rest, and a data folder has one process.
+    #[error("role {role}: this needs a --database, for a data folder has one process alone")]
+    Alone {
+        /// The role.
+        role: &'static str,
+    },
     /// The settings file cannot be read.
     #[error("{file}: {reason}")]
     File {
@@ -44,10 +50,23 @@ pub enum WrongSetting {
     },
 }
 
+impl WrongSetting {
+    /// The same without the value, which may hold a secret.
+    pub(super) fn secret(self) -> Self {
+        match self {
+            Self::Value { name, accepts, .. } => Self::Secret { name, accepts },
+            other => other,
+        }
+    }
+}
+
 /// The names of all settings; a flag, a variable and a key of the file each.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 15] = [
     "listen",
     "data",
+    "database",
+    "key-file",
+    "role",
     "web",
     "demo",
     "workers",
@@ -102,7 +121,10 @@ impl<'a> Sources<'a> {
             let (name, value) = (format!("--{name}"), value.clone());
             return Some(Given { name, value });
         }
-        let variable = format!("SLUICEGATE_{}", name.to_uppercase().replace('-', "_"));
+        let variable = match name {
+            "database" => "SLUICEGATE_DATABASE_URL".to_owned(),
+            name => format!("SLUICEGATE_{}", name.to_uppercase().replace('-', "_")),
+        };
         if let Some(value) = (self.environment)(&variable) {
             let name = variable;
             return Some(Given { name, value });
@@ -134,6 +156,17 @@ impl<'a> Sources<'a> {
                 accepts,
             }),
         }
+    }
+
+    /// As [`Sources::read`], of a value that may hold a secret.
+    pub(super) fn read_secret<T>(
+        &self,
+        name: &str,
+        accepts: &'static str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, WrongSetting> {
+        self.read(name, accepts, parse)
+            .map_err(WrongSetting::secret)
     }
 
     /// Refuses keys of the file that are no setting.

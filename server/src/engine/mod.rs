@@ -24,7 +24,7 @@ use tokio::sync::Notify;
 use crate::actions::Registry;
 use crate::clock::Clock;
 use crate::payload::Keys;
-use crate::store::Store;
+use crate::store::{News, Store};
 use crate::stream::Hub;
 
 pub use enqueue::Enqueue;
@@ -76,6 +76,18 @@ impl Engine {
             work: Notify::new(),
             plans: plans::Plans::default(),
         })
+    }
+
+    /// Hands on what another process on the same database did.
+    pub fn hear(&self, news: News) {
+        match news {
+            News::Work => self.work.notify_one(),
+            News::Moved { run_id, sequence } => self.hub.tell(&run_id, sequence),
+            News::Missed => {
+                self.work.notify_one();
+                self.hub.tell_all();
+            }
+        }
     }
 
     /// Everything that a graph of the tenant may pin: every agent revision and every

@@ -12,14 +12,18 @@ mod definition;
 mod error;
 mod flat;
 mod identity;
-#[allow(dead_code, reason = "the trait follows when runs have their columns")]
+mod news;
 pub mod postgres;
 mod retention;
 mod row;
 mod run;
 pub mod sqlite;
+mod stood;
 mod table;
 mod turns;
+
+#[cfg(test)]
+mod tests;
 
 use async_trait::async_trait;
 use sluicegate_core::audit::{Covered, Head};
@@ -39,6 +43,7 @@ pub use definition::{
 };
 pub use error::StoreError;
 pub use identity::{Account, ApiKey, KeyGrant, Session};
+pub use news::News;
 pub use retention::{Ended, Kept, Retained, Rule};
 pub use run::{
     Accepted, AuditDraft, ChildChanges, Commit, Committed, Due, Encrypted, EnqueueOutcome, Guard,

@@ -4,6 +4,13 @@ use sluicegate_core::evidence::State;
 use sluicegate_core::ids::{Hash, PayloadId, RunId};
 use sluicegate_core::run::PayloadKind;
 use sluicegate_core::time::Instant;
+use sluicegate_core::value::Value;
+
+use super::StoreError;
+use super::column::Columns;
+
+/// In milliseconds.
+pub(super) const DAY: u64 = 86_400_000;
 
 /// For how long something of an ended run is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,4 +73,18 @@ impl Rule {
             Kept::Previews => kind == PayloadKind::Evidence,
         }
     }
+}
+
+/// A payload's row.
+pub(super) fn retained(row: &impl Columns) -> Result<Retained, StoreError> {
+    let word = |name| Ok(row.maybe_text(name)?.map(Value::String));
+    let corrupt = |error: serde_json::Error| StoreError::Corrupt(error.to_string());
+    let kind: PayloadKind = serde_json::from_value(row.text("kind")?.into()).map_err(corrupt)?;
+    let state = word("state")?.map(serde_json::from_value).transpose();
+    Ok(Retained {
+        payload_id: PayloadId::from(row.text("payload_id")?),
+        kind,
+        hash: row.maybe_text("hash")?.as_deref().and_then(Hash::parse),
+        state: state.map_err(corrupt)?,
+    })
 }

@@ -2,14 +2,61 @@
 //! turn it was last.
 
 use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use sluicegate_core::ids::TenantId;
 
-use super::Due;
+use super::{Due, StoreError};
+
+/// A process's turns.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    /// Whose turn it was last.
+    last: Mutex<Option<TenantId>>,
+    /// How many tenants had due runs when last asked.
+    busy: AtomicU32,
+}
+
+impl Turns {
+    /// Up to `limit` due runs in turns. `heads` reads the first so many of every tenant.
+    pub(super) async fn deal<F>(
+        &self,
+        limit: u32,
+        heads: impl Fn(u32) -> F + Send,
+    ) -> Result<Vec<Due>, StoreError>
+    where
+        F: Future<Output = Result<Vec<Due>, StoreError>> + Send,
+    {
+        // With many tenants few of each are asked for, and more only where those few do not
+        // make up the number.
+        let mut each = limit.div_ceil(self.busy.load(Ordering::Relaxed).max(1));
+        loop {
+            let mut tenants: BTreeMap<TenantId, Vec<Due>> = BTreeMap::new();
+            let found = heads(each).await?;
+            let enough = found.len() >= limit as usize;
+            for due in found {
+                tenants.entry(due.tenant.clone()).or_default().push(due);
+            }
+            let cut = tenants.values().any(|found| found.len() >= each as usize);
+            if !enough && cut && each < limit {
+                each = limit;
+                continue;
+            }
+            let busy = u32::try_from(tenants.len()).unwrap_or(u32::MAX);
+            self.busy.store(busy, Ordering::Relaxed);
+            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            let (due, next) = in_turns(tenants, last.as_ref(), limit as usize);
+            *last = next;
+            return Ok(due);
+        }
+    }
+}
 
 /// Deals the due runs of each tenant, which are in their order, turn by turn. Also gives the
 /// tenant whose turn was the last.
-pub(super) fn in_turns(
+fn in_turns(
     tenants: BTreeMap<TenantId, Vec<Due>>,
     last: Option<&TenantId>,
     limit: usize,

@@ -35,6 +35,14 @@ impl Hub {
         }
     }
 
+    /// Says that something may have been missed: every listener looks.
+    pub fn tell_all(&self) {
+        let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        for sender in runs.values() {
+            sender.send_modify(|_| ());
+        }
+    }
+
     /// Begins to listen. What is committed from here on wakes the listener.
     #[must_use]
     pub fn listen(&self, run_id: &RunId) -> Listener {
@@ -98,6 +106,16 @@ mod tests {
         assert!(quiet.is_err(), "nothing new was committed");
         hub.tell(&a, 4);
         listener.moved().await;
+    }
+
+    #[tokio::test]
+    async fn b069_after_a_gap_every_listener_looks_once() {
+        let hub = Hub::default();
+        let mut listener = hub.listen(&RunId::from("a"));
+        hub.tell_all();
+        listener.moved().await;
+        let quiet = tokio::time::timeout(Duration::from_millis(20), listener.moved()).await;
+        assert!(quiet.is_err(), "it looks once");
     }
 
     #[tokio::test]

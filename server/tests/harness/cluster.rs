@@ -2,6 +2,9 @@
 //! shell watches over it: when this process ends, however it ends, the shell's pipe closes,
 //! and it stops the database and removes its folder.
 
+#![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -143,6 +146,14 @@ pub(crate) async fn execute(url: &str, sql: &str) {
     let sql = sqlx::AssertSqlSafe(sql.to_owned());
     sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
+}
+
+/// Takes the triggers away that refuse changes.
+pub(crate) async fn disarm(url: &str) {
+    let every = "do $$ declare t record; begin
+        for t in select tgname, tgrelid::regclass as owner from pg_trigger where not tgisinternal
+        loop execute format('drop trigger %I on %s', t.tgname, t.owner); end loop; end $$";
+    execute(url, every).await;
 }
 
 /// Where `initdb` and `pg_ctl` are: in the PATH, where `pg_config` says, or where Debian

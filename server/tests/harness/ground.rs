@@ -8,11 +8,14 @@ use sluicegate_server::actions::Action;
 use sluicegate_server::worker::{WorkerSettings, Workers};
 use tokio::runtime::Runtime;
 
-use super::House;
+use super::cluster::{self, Cluster};
+use super::{House, raw};
 
 /// A database of its own.
 pub(crate) struct Ground {
     folder: tempfile::TempDir,
+    /// Where the database is; none: in the folder.
+    url: Option<String>,
 }
 
 impl Ground {
@@ -20,7 +23,21 @@ impl Ground {
     pub(crate) fn sqlite() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
+            url: None,
         }
+    }
+
+    /// PostgreSQL, in the cluster of this test binary; the keys are in a folder.
+    pub(crate) async fn postgres() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            url: Some(Cluster::shared().database().await),
+        }
+    }
+
+    /// The address of the PostgreSQL database.
+    pub(crate) fn url(&self) -> Option<&str> {
+        self.url.as_deref()
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -29,7 +46,28 @@ impl Ground {
 
     /// Opens a house on it; what is there stays.
     pub(crate) async fn open(&self, more: &[Arc<dyn Action>]) -> House {
-        House::open_with(self.folder(), more.to_vec()).await
+        open(self.url.as_deref(), self.folder(), more.to_vec()).await
+    }
+
+    /// Opens a house without more actions.
+    pub(crate) async fn house(&self) -> House {
+        self.open(&[]).await
+    }
+
+    /// Changes the database behind the store's back, as damage would: every rule that refuses
+    /// a change is taken away first.
+    pub(crate) async fn damage(&self, sql: &str) {
+        match &self.url {
+            None => {
+                let mut raw = raw::open(self.folder()).await;
+                raw::disarm(&mut raw).await;
+                raw::run(&mut raw, sql).await;
+            }
+            Some(url) => {
+                cluster::disarm(url).await;
+                cluster::execute(url, sql).await;
+            }
+        }
     }
 
     /// Starts workers that can be killed.
@@ -43,9 +81,10 @@ impl Ground {
             .enable_all()
             .build()
             .unwrap();
-        let (folder, more) = (self.folder().to_owned(), more.to_vec());
+        let (url, folder) = (self.url.clone(), self.folder().to_owned());
+        let more = more.to_vec();
         let opened = runtime.spawn(async move {
-            let house = House::open_with(&folder, more).await;
+            let house = open(url.as_deref(), &folder, more).await;
             let workers = Workers::start(Arc::clone(&house.engine), settings);
             (house, workers)
         });
@@ -55,6 +94,13 @@ impl Ground {
             _house: house,
             workers: Some(workers),
         }
+    }
+}
+
+async fn open(url: Option<&str>, folder: &Path, more: Vec<Arc<dyn Action>>) -> House {
+    match url {
+        None => House::open_with(folder, more).await,
+        Some(url) => House::open_shared(url, folder, more).await,
     }
 }
 

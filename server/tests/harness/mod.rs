@@ -5,6 +5,7 @@
 
 pub(crate) mod cluster;
 pub(crate) mod ground;
+pub(crate) mod raw;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,12 +28,35 @@ use sluicegate_server::clock::Clock;
 use sluicegate_server::engine::{Engine, EngineError, Enqueue, Parts};
 use sluicegate_server::modules::expenses::{self, Claims};
 use sluicegate_server::payload::Keys;
+use sluicegate_server::store::postgres::{Address, PostgresStore};
 use sluicegate_server::store::sqlite::SqliteStore;
 use sluicegate_server::store::{
     Account, By, GraphText, NewWorkflow, Publication, Store, StoredEvent,
 };
 use sluicegate_server::stream::Hub;
 use sluicegate_server::worker::{WorkerSettings, Workers};
+
+/// Makes a test on each database of every scenario that takes a [`ground::Ground`].
+#[allow(unused_macros, reason = "each test file uses its own part")]
+macro_rules! on_both {
+    ($($scenario:ident),* $(,)?) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $scenario() {
+                super::$scenario(super::harness::ground::Ground::sqlite()).await;
+            })*
+        }
+
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $scenario() {
+                super::$scenario(super::harness::ground::Ground::postgres().await).await;
+            })*
+        }
+    };
+}
+#[allow(unused_imports, reason = "each test file uses its own part")]
+pub(crate) use on_both;
 
 pub(crate) struct House {
     pub(crate) store: Arc<dyn Store>,
@@ -102,10 +126,29 @@ impl House {
     /// Opens the folder with more actions than the samples'.
     pub(crate) async fn open_with(folder: &Path, more: Vec<Arc<dyn Action>>) -> Self {
         let clock = Clock::start();
-        let keys = Keys::open(&folder.join("keys")).unwrap();
         let store = SqliteStore::open(&folder.join("sluicegate.sqlite"), clock)
             .await
             .unwrap();
+        Self::furnish(store, clock, folder, more).await
+    }
+
+    /// Opens a PostgreSQL database, with the keys in a folder; what is there stays.
+    pub(crate) async fn open_shared(url: &str, folder: &Path, more: Vec<Arc<dyn Action>>) -> Self {
+        let address: Address = url.parse().unwrap();
+        let clock = address.clock().await.unwrap();
+        let store = PostgresStore::open(&address, clock).await.unwrap();
+        let house = Self::furnish(store.clone(), clock, folder, more).await;
+        let engine = Arc::clone(&house.engine);
+        store.listen(move |news| engine.hear(news));
+        house
+    }
+
+    pub(crate) async fn furnish(
+        store: impl Store + Claims + Clone + 'static,
+        clock: Clock,
+        folder: &Path,
+        more: Vec<Arc<dyn Action>>,
+    ) -> Self {
         let owner = Account {
             account_id: "a1".to_owned(),
             display_name: "Ada".to_owned(),
@@ -120,14 +163,14 @@ impl House {
         for action in more {
             actions.register(action).unwrap();
         }
+        let keys = Keys::open(&folder.join("keys")).unwrap();
         let engine = Engine::new(Parts {
             store: Arc::clone(&store),
             clock,
-            keys,
+            keys: keys.clone(),
             hub: Hub::default(),
             actions,
         });
-        let keys = Keys::open(&folder.join("keys")).unwrap();
         Self {
             store,
             claims,

@@ -2,14 +2,16 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
 use serde_json::Value;
 use sluicegate_core::ids::{Hash, TenantId};
 use sluicegate_server::clock::Clock;
 use sluicegate_server::config::{Arguments, Settings};
 use sluicegate_server::serve;
-use sluicegate_server::store::{Account, ApiKey, Store, sqlite::SqliteStore};
+use sluicegate_server::store::postgres::PostgresStore;
+use sluicegate_server::store::sqlite::SqliteStore;
+use sluicegate_server::store::{Account, ApiKey, Store};
 use tokio::sync::oneshot;
 
 /// A server that runs until this is dropped.
@@ -18,6 +20,8 @@ pub(crate) struct Running {
     pub(crate) key: String,
     pub(crate) sign_in: String,
     pub(crate) folder: tempfile::TempDir,
+    /// The PostgreSQL database; none: SQLite in the folder.
+    database: Option<String>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
@@ -79,7 +83,7 @@ impl Running {
     pub(crate) fn start_with(web: impl FnOnce(&Path) -> Option<PathBuf>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let web = web(folder.path());
-        Self::open(folder, web, None)
+        Self::open(folder, crate::database(), web, None)
     }
 
     /// Stops it, and starts another one on the same data.
@@ -87,14 +91,22 @@ impl Running {
         self.stop();
         let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap());
         let key = std::mem::take(&mut self.key);
-        Self::open(folder, None, Some(key))
+        let database = self.database.take();
+        Self::open(folder, database, None, Some(key))
     }
 
-    fn open(folder: tempfile::TempDir, web: Option<PathBuf>, key: Option<String>) -> Self {
+    fn open(
+        folder: tempfile::TempDir,
+        database: Option<String>,
+        web: Option<PathBuf>,
+        key: Option<String>,
+    ) -> Self {
         let web = web.map(|web| web.to_str().unwrap().to_owned());
         let data = folder.path().join("data");
         let text = data.to_str().unwrap().to_owned();
+        let url = database.clone();
         let environment = move |name: &str| match name {
+            "SLUICEGATE_DATABASE_URL" => url.clone(),
             "SLUICEGATE_LISTEN" => Some("127.0.0.1:0".to_owned()),
             "SLUICEGATE_DATA" => Some(text.clone()),
             "SLUICEGATE_DEMO" => Some("true".to_owned()),
@@ -111,14 +123,15 @@ impl Running {
                 .build()
                 .unwrap();
             runtime.block_on(async move {
-                let listening = serve::start(&settings).await.unwrap();
-                let first = listening.first.as_ref().map(|first| first.api_key.clone());
-                let sign_in = listening.sign_in.clone();
-                tell.send((listening.address, first, sign_in)).unwrap();
+                let started = serve::start(&settings).await.unwrap();
+                let first = started.first.as_ref().map(|first| first.api_key.clone());
+                let reached = started.reached.as_ref().unwrap();
+                let sign_in = reached.sign_in.clone();
+                tell.send((reached.address, first, sign_in)).unwrap();
                 let stop = async {
                     let _ = stopped.await;
                 };
-                listening.run(stop).await.unwrap();
+                started.run(stop).await.unwrap();
             });
         });
         let (address, first, sign_in) = told.recv().unwrap();
@@ -127,6 +140,7 @@ impl Running {
             key: first.or(key).unwrap(),
             sign_in,
             folder,
+            database,
             stop: Some(stop),
             thread: Some(thread),
         }
@@ -142,12 +156,19 @@ impl Running {
     }
 
     /// A second look at the server's own database.
-    pub(crate) fn store(&self) -> (tokio::runtime::Runtime, SqliteStore) {
+    pub(crate) fn store(&self) -> (tokio::runtime::Runtime, Arc<dyn Store>) {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let file = self.folder.path().join("data/sluicegate.sqlite");
-        let store = runtime
-            .block_on(SqliteStore::open(&file, Clock::start()))
-            .unwrap();
+        let store: Arc<dyn Store> = runtime.block_on(async {
+            match &self.database {
+                None => Arc::new(SqliteStore::open(&file, Clock::start()).await.unwrap()),
+                Some(url) => {
+                    let address = url.parse().unwrap();
+                    Arc::new(PostgresStore::open(&address, Clock::start()).await.unwrap())
+                        as Arc<dyn Store>
+                }
+            }
+        });
         (runtime, store)
     }
 

@@ -14,3 +14,8 @@ mod page;
 mod refusals;
 mod runs;
 mod stream;
+
+/// The database of a new server: its own.
+fn database() -> Option<String> {
+    None
+}

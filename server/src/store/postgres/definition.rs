@@ -186,15 +186,16 @@ impl PostgresStore {
         let now = self.clock.now();
         let mut c = self.begin().await?;
         let found = present(&mut c, &by.tenant, workflow_id, expected).await?;
-        let used: Option<i64> = sqlx::query_scalar(
-            "select 1 from workflow_runs where tenant_id = $1 and workflow_id = $2 limit 1",
+        let used: bool = sqlx::query_scalar(
+            "select exists (
+                 select from workflow_runs where tenant_id = $1 and workflow_id = $2)",
         )
         .bind(by.tenant.as_str())
         .bind(workflow_id)
-        .fetch_optional(&mut *c)
+        .fetch_one(&mut *c)
         .await
         .map_err(fault)?;
-        if found.revision.is_some() || used.is_some() {
+        if found.revision.is_some() || used {
             return Err(StoreError::InUse);
         }
         sqlx::query("delete from workflow_definitions where tenant_id = $1 and workflow_id = $2")

@@ -32,19 +32,20 @@ impl PostgresStore {
         }
         let plan_hash = publication.plan_hash.to_string();
         if let Some(revision) = found.revision {
-            let same: Option<i64> = sqlx::query_scalar(
-                "select 1 from workflow_revisions where tenant_id = $1 and workflow_id = $2
-                 and revision = $3 and graph = $4 and plan_hash = $5",
+            let same: bool = sqlx::query_scalar(
+                "select exists (
+                     select from workflow_revisions where tenant_id = $1 and workflow_id = $2
+                     and revision = $3 and graph = $4 and plan_hash = $5)",
             )
             .bind(by.tenant.as_str())
             .bind(workflow_id)
             .bind(int(revision))
             .bind(&graph.canonical)
             .bind(&plan_hash)
-            .fetch_optional(&mut *c)
+            .fetch_one(&mut *c)
             .await
             .map_err(fault)?;
-            if same.is_some() {
+            if same {
                 return Ok(Published {
                     revision,
                     checksum: graph.checksum,

@@ -14,23 +14,13 @@ use sluicegate_core::time::Instant;
 use super::{Columns, audit, child, fault, run};
 use crate::store::column::int;
 use crate::store::flat::{Begins, Transition};
+use crate::store::stood::Stood;
 use crate::store::table::{AUDIT, Cell, PROJECTED, RUNS, TABLES, Table};
-use crate::store::{Accepted, Committed, Guard, RunReference, StoreError};
+use crate::store::{Committed, Guard, RunReference, StoreError};
 
 /// The most rows of one statement; fewer go in statements of half, a quarter … as many, so
 /// that there are few texts to prepare.
 const ROWS: usize = 64;
-
-/// What became of a decision.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Stood {
-    /// It is written.
-    Written(Committed),
-    /// Its run was accepted before (N2).
-    Existing(Accepted),
-    /// Another revision is published by now (N3).
-    Moved,
-}
 
 type Verdict = Result<Stood, StoreError>;
 type Query = sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments>;

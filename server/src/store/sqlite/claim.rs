@@ -1,9 +1,6 @@
 //! Leases (run-machine.md §7, W1, W3, W5, W6, W9): what may be claimed is read, and taken by
 //! the commit that records the claim.
 
-use std::collections::BTreeMap;
-use std::sync::PoisonError;
-
 use sqlx::sqlite::SqliteRow;
 
 use sluicegate_core::ids::{RunId, TenantId, WorkerId};
@@ -12,7 +9,6 @@ use sluicegate_core::time::{Instant, Millis};
 
 use super::{Columns, SqliteStore, fault};
 use crate::store::column::int;
-use crate::store::turns::in_turns;
 use crate::store::{Due, Held, StoreError};
 
 fn due(row: &SqliteRow, now: Instant) -> Result<Due, StoreError> {
@@ -64,28 +60,7 @@ impl SqliteStore {
 
     pub(super) async fn do_due(&self, limit: u32) -> Result<Vec<Due>, StoreError> {
         let now = self.clock.now();
-        // One per tenant and turn: with many tenants few of each are asked for, and more only
-        // where those few do not make up the number.
-        let mut each = limit.div_ceil(self.busy.load(std::sync::atomic::Ordering::Relaxed).max(1));
-        loop {
-            let mut tenants: BTreeMap<TenantId, Vec<Due>> = BTreeMap::new();
-            let found = self.heads(now, each).await?;
-            let enough = found.len() >= limit as usize;
-            for due in found {
-                tenants.entry(due.tenant.clone()).or_default().push(due);
-            }
-            let cut = tenants.values().any(|found| found.len() >= each as usize);
-            if !enough && cut && each < limit {
-                each = limit;
-                continue;
-            }
-            let busy = u32::try_from(tenants.len()).unwrap_or(u32::MAX);
-            self.busy.store(busy, std::sync::atomic::Ordering::Relaxed);
-            let mut last = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-            let (due, next) = in_turns(tenants, last.as_ref(), limit as usize);
-            *last = next;
-            return Ok(due);
-        }
+        self.turns.deal(limit, |each| self.heads(now, each)).await
     }
 
     pub(super) async fn do_renew(&self, held: &Held, lease_ms: u64) -> Result<Instant, StoreError> {

@@ -10,11 +10,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use sluicegate_core::time::Instant;
 
-use super::bulk::{self, Stood};
+use super::bulk;
 use super::fault;
 use crate::clock::Clock;
 use crate::store::StoreError;
 use crate::store::flat::Transition;
+use crate::store::stood::Stood;
 
 /// The most transitions of one transaction.
 const GATHERED: usize = 128;

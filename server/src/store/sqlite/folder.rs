@@ -28,20 +28,31 @@ pub enum FolderFault {
 }
 
 impl Folder {
-    /// Makes the folder where there is none, readable by its owner alone, and takes its lock.
+    /// Makes the folder where there is none, readable by its owner alone.
     ///
     /// # Errors
-    /// [`FolderFault`].
-    pub fn hold(path: &Path) -> Result<Self, FolderFault> {
-        let unusable = |error| FolderFault::Unusable {
-            path: path.to_owned(),
-            error,
-        };
+    /// [`FolderFault::Unusable`].
+    pub fn make(path: &Path) -> Result<(), FolderFault> {
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(path).map_err(unusable)?;
+        builder.create(path).map_err(|error| FolderFault::Unusable {
+            path: path.to_owned(),
+            error,
+        })
+    }
+
+    /// Makes the folder where there is none, and takes its lock.
+    ///
+    /// # Errors
+    /// [`FolderFault`].
+    pub fn hold(path: &Path) -> Result<Self, FolderFault> {
+        Self::make(path)?;
+        let unusable = |error| FolderFault::Unusable {
+            path: path.to_owned(),
+            error,
+        };
         let lock = OpenOptions::new()
             .create(true)
             .write(true)
@@ -62,11 +73,5 @@ impl Folder {
     #[must_use]
     pub fn database(&self) -> PathBuf {
         self.path.join("sluicegate.sqlite")
-    }
-
-    /// Where the key file is.
-    #[must_use]
-    pub fn keys(&self) -> PathBuf {
-        self.path.join("keys")
     }
 }

@@ -24,8 +24,7 @@ mod verify;
 mod tests;
 
 use std::path::Path;
-use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::sqlite::{
@@ -33,13 +32,12 @@ use sqlx::sqlite::{
 };
 use sqlx::{ConnectOptions, SqlitePool};
 
-use sluicegate_core::ids::TenantId;
-
 pub use self::folder::{Folder, FolderFault};
 
 use self::committer::{Committer, Work};
 use super::StoreError;
 use super::column::{Columns, document, fault, int, json, nat, thing};
+use super::turns::Turns;
 use crate::clock::Clock;
 
 /// Readers at the same time; SQLite's readers never wait for the writer.
@@ -51,10 +49,7 @@ pub struct SqliteStore {
     readers: SqlitePool,
     committer: Committer,
     clock: Clock,
-    /// Whose turn it was last (W9).
-    turn: Arc<Mutex<Option<TenantId>>>,
-    /// How many tenants had due runs when last asked.
-    busy: Arc<AtomicU32>,
+    turns: Arc<Turns>,
 }
 
 impl SqliteStore {
@@ -87,8 +82,7 @@ impl SqliteStore {
             readers,
             committer: Committer::start(writer, clock),
             clock,
-            turn: Arc::default(),
-            busy: Arc::default(),
+            turns: Arc::default(),
         })
     }
 

@@ -4,30 +4,13 @@
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 
-use sluicegate_core::ids::{Hash, PayloadId, RunId, TenantId};
-use sluicegate_core::run::PayloadKind;
+use sluicegate_core::ids::{RunId, TenantId};
 use sluicegate_core::time::Instant;
-use sluicegate_core::value::Value;
 
 use super::SqliteStore;
 use crate::store::column::{Columns, fault, int, json};
+use crate::store::retention::{DAY, retained};
 use crate::store::{Ended, Kept, Retained, Rule, StoreError};
-
-/// In milliseconds.
-const DAY: u64 = 86_400_000;
-
-fn retained(row: &SqliteRow) -> Result<Retained, StoreError> {
-    let word = |name| Ok(row.maybe_text(name)?.map(Value::String));
-    let corrupt = |error: serde_json::Error| StoreError::Corrupt(error.to_string());
-    let kind: PayloadKind = serde_json::from_value(row.text("kind")?.into()).map_err(corrupt)?;
-    let state = word("state")?.map(serde_json::from_value).transpose();
-    Ok(Retained {
-        payload_id: PayloadId::from(row.text("payload_id")?),
-        kind,
-        hash: row.maybe_text("hash")?.as_deref().and_then(Hash::parse),
-        state: state.map_err(corrupt)?,
-    })
-}
 
 impl SqliteStore {
     pub(super) async fn do_tenants(

@@ -6,7 +6,6 @@ use sqlx::SqliteConnection;
 use sluicegate_core::ids::{RunId, TenantId, WorkflowKey};
 use sluicegate_core::value::Value;
 
-use super::bulk::Stood;
 use super::{Columns, SqliteStore, fault};
 use crate::store::column::int;
 use crate::store::flat::Transition;
@@ -108,31 +107,22 @@ impl SqliteStore {
 
     pub(super) async fn do_enqueue(&self, run: NewRun) -> Result<EnqueueOutcome, StoreError> {
         let transition = Transition::enqueued(run, self.clock.now())?;
-        Ok(match self.committer.decide(transition).await? {
-            Stood::Written(_) => EnqueueOutcome::Created,
-            Stood::Existing(first) => EnqueueOutcome::Existing(first),
-            Stood::Moved => EnqueueOutcome::Moved,
-        })
+        Ok(self.committer.decide(transition).await?.enqueued())
     }
 
     pub(super) async fn do_store_simulation(&self, run: RunSimulated) -> Result<(), StoreError> {
-        self.written(Transition::simulated(run, self.clock.now())?)
-            .await?;
+        self.committer
+            .decide(Transition::simulated(run, self.clock.now())?)
+            .await?
+            .written()?;
         Ok(())
     }
 
     pub(super) async fn do_commit(&self, commit: Commit) -> Result<Committed, StoreError> {
-        self.written(Transition::of(commit, self.clock.now())?)
-            .await
-    }
-
-    async fn written(&self, transition: Transition) -> Result<Committed, StoreError> {
-        match self.committer.decide(transition).await? {
-            Stood::Written(committed) => Ok(committed),
-            Stood::Existing(_) | Stood::Moved => Err(StoreError::Corrupt(
-                "a decision was taken for an enqueue".to_owned(),
-            )),
-        }
+        self.committer
+            .decide(Transition::of(commit, self.clock.now())?)
+            .await?
+            .written()
     }
 
     pub(super) async fn do_park(

@@ -1,0 +1,180 @@
+//! The audit chain as it stands in its tables (run-machine.md H3; api.md "Audit"): a damaged
+//! row is found and not refused.
+
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use sluicegate_core::audit::{Covered, Head};
+use sluicegate_core::ids::{Hash, RunId, TenantId};
+use sluicegate_core::limits::Limits;
+use sluicegate_core::value::Value;
+
+use super::{Columns, PostgresStore, fault, int};
+use crate::store::audit::{EntryRow, EventRow};
+use crate::store::{AuditFilter, AuditTail, StoreError};
+
+fn entry(row: &PgRow) -> Result<Value, StoreError> {
+    let entry = EntryRow {
+        sequence: row.try_get("sequence").map_err(fault)?,
+        action: row.text("action")?.into_bytes(),
+        subject_kind: row.text("subject_kind")?.into_bytes(),
+        subject_id: row.text("subject_id")?.into_bytes(),
+        entry: row.text("entry")?.into_bytes(),
+    };
+    Ok(entry.into_value())
+}
+
+impl PostgresStore {
+    pub(super) async fn do_audit_before(
+        &self,
+        tenant: &TenantId,
+        filter: &AuditFilter,
+    ) -> Result<Vec<Value>, StoreError> {
+        let before = filter.before.map_or(i64::MAX, int);
+        let rows = match &filter.subject {
+            None => sqlx::query(
+                "select entry from workflow_audit_events
+                 where tenant_id = $1 and sequence < $2 and ($3 is null or action = $3)
+                 order by sequence desc limit $4",
+            ),
+            Some(_) => sqlx::query(
+                "select entry from workflow_audit_events
+                 where tenant_id = $1 and sequence < $2 and ($3 is null or action = $3)
+                   and subject_kind in ('run', 'workflow') and subject_id = $5
+                 order by sequence desc limit $4",
+            ),
+        };
+        let rows = rows
+            .bind(tenant.as_str())
+            .bind(before)
+            .bind(filter.action.as_deref())
+            .bind(i64::from(filter.limit))
+            .bind(filter.subject.as_deref())
+            .fetch_all(&self.pool)
+            .await
+            .map_err(fault)?;
+        rows.iter().map(|row| row.document("entry")).collect()
+    }
+
+    pub(super) async fn do_audit_tail(&self, tenant: &TenantId) -> Result<AuditTail, StoreError> {
+        // One statement sees one moment.
+        let row = sqlx::query(
+            "select h.sequence, h.hash,
+                    coalesce((select max(sequence) from workflow_audit_events
+                              where tenant_id = $1), 0) as last
+             from (select 1) as one left join workflow_audit_heads h on h.tenant_id = $1",
+        )
+        .bind(tenant.as_str())
+        .fetch_one(&self.pool)
+        .await
+        .map_err(fault)?;
+        let hash = row.maybe_text("hash")?.and_then(|hash| Hash::parse(&hash));
+        Ok(AuditTail {
+            head: Head {
+                sequence: row.maybe_number("sequence")?.unwrap_or(0),
+                // A hash that cannot be read is none that an entry has.
+                hash: hash.unwrap_or(Hash::ZERO),
+            },
+            last: row.number("last")?,
+        })
+    }
+
+    pub(super) async fn do_entries_as_stored(
+        &self,
+        tenant: &TenantId,
+        after: u64,
+        through: u64,
+        limit: u32,
+    ) -> Result<Vec<Value>, StoreError> {
+        let rows = sqlx::query(
+            "select sequence, action, subject_kind, subject_id, entry
+             from workflow_audit_events
+             where tenant_id = $1 and sequence > $2 and sequence <= $3 order by sequence limit $4",
+        )
+        .bind(tenant.as_str())
+        // Rows before the first are none that the chain has.
+        .bind(if after == 0 { i64::MIN } else { int(after) })
+        .bind(int(through))
+        .bind(i64::from(limit))
+        .fetch_all(&self.pool)
+        .await
+        .map_err(fault)?;
+        rows.iter().map(entry).collect()
+    }
+
+    pub(super) async fn do_entry_about(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        after: u64,
+    ) -> Result<Option<Value>, StoreError> {
+        let row = sqlx::query(
+            "select sequence, action, subject_kind, subject_id, entry
+             from workflow_audit_events
+             where tenant_id = $1 and subject_kind = 'run' and subject_id = $2 and sequence > $3
+             order by sequence limit 1",
+        )
+        .bind(tenant.as_str())
+        .bind(run_id.as_str())
+        .bind(int(after))
+        .fetch_optional(&self.pool)
+        .await
+        .map_err(fault)?;
+        row.as_ref().map(entry).transpose()
+    }
+
+    pub(super) async fn do_events_as_stored(
+        &self,
+        tenant: &TenantId,
+        covered: &Covered,
+    ) -> Result<Vec<Value>, StoreError> {
+        let rows = sqlx::query(
+            "select sequence, event_type, schema_version,
+                    payload, recorded_at, virtual_offset_ms
+             from workflow_run_events
+             where tenant_id = $1 and run_id = $2 and sequence between $3 and $4
+             order by sequence limit $5",
+        )
+        .bind(tenant.as_str())
+        .bind(covered.run_id.as_str())
+        .bind(int(covered.first))
+        .bind(int(covered.last))
+        .bind(int(Limits::default().events + 1))
+        .fetch_all(&self.pool)
+        .await
+        .map_err(fault)?;
+        let event = |row: &PgRow| {
+            let event = EventRow {
+                sequence: row.try_get("sequence").map_err(fault)?,
+                event_type: row.text("event_type")?.into_bytes(),
+                schema_version: row.try_get("schema_version").map_err(fault)?,
+                payload: row.text("payload")?.into_bytes(),
+                recorded_at: row.try_get("recorded_at").map_err(fault)?,
+                virtual_offset_ms: row.try_get("virtual_offset_ms").map_err(fault)?,
+            };
+            Ok(event.into_value(tenant, &covered.run_id))
+        };
+        rows.iter().map(event).collect()
+    }
+
+    pub(super) async fn do_last_events(
+        &self,
+        tenant: &TenantId,
+        after: Option<&RunId>,
+        limit: u32,
+    ) -> Result<Vec<(RunId, u64)>, StoreError> {
+        let rows = sqlx::query(
+            "select run_id, greatest(max(sequence), count(*)) as last
+             from workflow_run_events where tenant_id = $1 and run_id > $2
+             group by workflow_run_events.run_id order by workflow_run_events.run_id limit $3",
+        )
+        .bind(tenant.as_str())
+        .bind(after.map_or("", RunId::as_str))
+        .bind(i64::from(limit))
+        .fetch_all(&self.pool)
+        .await
+        .map_err(fault)?;
+        let last = |row: &PgRow| Ok((RunId::from(row.text("run_id")?), row.number("last")?));
+        rows.iter().map(last).collect()
+    }
+}
