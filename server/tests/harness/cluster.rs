@@ -116,10 +116,12 @@ impl Cluster {
 
     /// The address of a database in it.
     pub(crate) fn url(&self, database: &str) -> String {
-        format!(
-            "postgres://sluicegate:{PASSWORD}@127.0.0.1:{}/{database}",
-            self.port
-        )
+        url(self.port, database)
+    }
+
+    /// Where it listens.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
     }
 
     /// A new, empty database, by its address.
@@ -137,6 +139,11 @@ impl Drop for Cluster {
             let _ = watcher.wait();
         }
     }
+}
+
+/// The address of a database behind a port of this machine.
+pub(crate) fn url(port: u16, database: &str) -> String {
+    format!("postgres://sluicegate:{PASSWORD}@127.0.0.1:{port}/{database}")
 }
 
 /// Runs statements behind the store's back.

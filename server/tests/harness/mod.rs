@@ -64,6 +64,8 @@ pub(crate) struct House {
     pub(crate) engine: Arc<Engine>,
     /// The keys of the engine.
     pub(crate) keys: Keys,
+    /// Who is told that a run moved.
+    pub(crate) hub: Hub,
 }
 
 pub(crate) fn by() -> By {
@@ -164,11 +166,12 @@ impl House {
             actions.register(action).unwrap();
         }
         let keys = Keys::open(&folder.join("keys")).unwrap();
+        let hub = Hub::default();
         let engine = Engine::new(Parts {
             store: Arc::clone(&store),
             clock,
             keys: keys.clone(),
-            hub: Hub::default(),
+            hub: hub.clone(),
             actions,
         });
         Self {
@@ -176,6 +179,7 @@ impl House {
             claims,
             engine,
             keys,
+            hub,
         }
     }
 

@@ -14,13 +14,14 @@ use sluicegate_core::time::Instant;
 /// What holds in every connection, whatever the server's own defaults. A commit is durable
 /// when it is answered; a process that hangs with a lock in hand loses it before the others
 /// lose their leases.
-const SESSION: [(&str, &str); 6] = [
+const SESSION: [(&str, &str); 7] = [
     ("synchronous_commit", "on"),
     ("default_transaction_isolation", "read committed"),
     ("statement_timeout", "10s"),
     ("lock_timeout", "8s"),
     ("idle_in_transaction_session_timeout", "10s"),
     ("jit", "off"),
+    ("client_min_messages", "warning"),
 ];
 
 /// The address of a database: `postgres://user:password@host:port/name`. It is shown without
