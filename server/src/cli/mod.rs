@@ -10,6 +10,7 @@ mod fault;
 mod input;
 mod output;
 mod payload_keys;
+mod repair;
 mod run;
 mod serve;
 mod simulate;
@@ -52,6 +53,8 @@ enum Command {
     /// Check a server's audit chain
     #[command(subcommand)]
     Audit(Audit),
+    /// Compare what is stored of runs with their events; on a data folder while no server runs
+    Repair(Repair),
     /// The keys that payloads are encrypted with
     #[command(subcommand)]
     PayloadKeys(PayloadKeys),
@@ -143,6 +146,22 @@ struct Verify {
     remote: crate::config::RemoteArguments,
 }
 
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("what").required(true).args(["check", "apply"])))]
+struct Repair {
+    /// List what differs and change nothing
+    #[arg(long)]
+    check: bool,
+    /// Build anew what differs; a run whose events cannot be folded is parked
+    #[arg(long)]
+    apply: bool,
+    /// Print one JSON object a line for programs
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    storage: crate::config::StorageArguments,
+}
+
 #[derive(Debug, Subcommand)]
 enum PayloadKeys {
     /// Add a new key, which a server writes with from its next start; what older keys encrypted
@@ -196,6 +215,7 @@ fn carry_out(command: Command, output: &mut Output) -> Result<Answer, Fault> {
         Command::Serve(arguments) => serve::serve(&arguments, output),
         Command::Run(arguments) => run::run(&arguments, output),
         Command::Audit(Audit::Verify(arguments)) => audit::verify(&arguments, output),
+        Command::Repair(arguments) => repair::repair(&arguments, output),
         Command::PayloadKeys(PayloadKeys::Rotate(arguments)) => {
             payload_keys::rotate(&arguments, output)
         }

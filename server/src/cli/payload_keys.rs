@@ -9,7 +9,7 @@ use crate::payload::Keys;
 pub(super) fn rotate(arguments: &Rotate, output: &mut Output) -> Result<Answer, Fault> {
     let storage = Storage::resolve(&arguments.storage, &super::serve::environment)
         .map_err(|error| Fault::new(message(&error.to_string())))?;
-    let file = storage.data.join("keys");
+    let file = storage.key_file;
     let id = Keys::rotate(&file).map_err(|fault| Fault::new(fault.to_string()))?;
     output.line(plain(&format!(
         "key {id} is the newest in {}; a server writes with it from its next start",

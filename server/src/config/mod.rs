@@ -146,19 +146,13 @@ impl Settings {
                     |v| v.parse().ok(),
                 )?
                 .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 7420))),
-            data: sources
-                .read("data", "a folder", folder)?
-                .unwrap_or_else(|| PathBuf::from("sluicegate-data")),
-            database: sources.read_secret(
-                "database",
-                "an address such as postgres://user:password@127.0.0.1:5432/sluicegate",
-                |v| v.parse().ok(),
-            )?,
-            key_file: sources.read("key-file", "a file", folder)?,
+            data: sources.data()?,
+            database: sources.database()?,
+            key_file: sources.key_file()?,
             role: sources
                 .read("role", "all, api or worker", Role::read)?
                 .unwrap_or(Role::All),
-            web: sources.read("web", "a folder", folder)?,
+            web: sources.read("web", "a folder", storage::path)?,
             demo: sources
                 .read("demo", "true or false", |v| match v {
                     "true" | "1" => Some(true),
@@ -295,10 +289,6 @@ const DAYS: &str = "days from 0 (at once) to 36500";
 
 fn days(value: &str) -> Option<u64> {
     within(value, 0, 36_500)
-}
-
-fn folder(value: &str) -> Option<PathBuf> {
-    (!value.is_empty()).then(|| PathBuf::from(value))
 }
 
 fn within(value: &str, least: u64, most: u64) -> Option<u64> {

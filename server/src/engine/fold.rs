@@ -317,7 +317,8 @@ pub(super) fn node_types(plan: &Plan, rows: &Rows) -> BTreeMap<NodeId, NodeType>
         .collect()
 }
 
-fn refold(
+/// Folds a stored log; else which event does not fit, and why (A9).
+pub(super) fn refold(
     plan: &Plan,
     tenant: &TenantId,
     run_id: &RunId,

@@ -11,6 +11,7 @@ mod error;
 mod fold;
 mod plans;
 mod preflight;
+pub mod repair;
 mod result;
 mod retire;
 mod simulate;

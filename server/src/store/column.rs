@@ -11,13 +11,16 @@ use sluicegate_core::value::{self, Value};
 
 use super::StoreError;
 
-/// A fault of the database itself, in its words.
+/// A fault of the database itself, in its words, or of what a column holds.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "the shape that map_err takes"
 )]
 pub(super) fn fault(error: sqlx::Error) -> StoreError {
-    StoreError::Database(error.to_string())
+    match error {
+        sqlx::Error::ColumnDecode { .. } => StoreError::Corrupt(error.to_string()),
+        _ => StoreError::Database(error.to_string()),
+    }
 }
 
 /// Integers of ours stay below 2^53 (U1), so they fit both ways.

@@ -1,13 +1,16 @@
 //! Decisions as rows (architecture.md "Rules"; seed A "Persistence outline"): flattened once,
 //! before the one transaction that many of them share, and bound by both databases.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use sluicegate_core::actor::{Actor, ConfiguredBy};
 use sluicegate_core::audit;
 use sluicegate_core::ids::{Hash, NodeId, RunId, TenantId};
+use sluicegate_core::node_type::NodeType;
 use sluicegate_core::run::{
-    AttemptRow, EVENT_SCHEMA_VERSION, EdgeRow, Mode, NodeRow, PayloadKind, Queued, RunRow,
+    AttemptRow, EVENT_SCHEMA_VERSION, EdgeRow, Mode, NodeRow, PayloadKind, Queued, Rows, RunRow,
 };
 use sluicegate_core::time::Instant;
 use sluicegate_core::value::{self, Value};
@@ -126,17 +129,12 @@ impl Transition {
         for event in commit.events {
             events.extend(of_run.with(event_cells(event)));
         }
-        for node in &commit.rows.nodes {
-            nodes.extend(of_run.with(node_cells(node)?));
-        }
-        for attempt in &commit.rows.attempts {
-            let node_type = commit.node_types.get(&attempt.node_id);
-            let node_type = node_type.map_or("", |found| found.as_str());
-            attempts.extend(of_run.with(attempt_cells(attempt, node_type)?));
-        }
-        for edge in &commit.rows.edges {
-            edges.extend(of_run.with(edge_cells(edge)?));
-        }
+        projections(
+            of_run,
+            &commit.rows,
+            &commit.node_types,
+            [nodes, attempts, edges],
+        )?;
         for payload in commit.payloads {
             payload_cells(of_run, payload, now, payloads)?;
         }
@@ -235,6 +233,45 @@ impl Of<'_> {
             .into_iter()
             .chain(rest)
     }
+}
+
+/// Adds the rows of nodes, attempts and edges.
+fn projections(
+    of_run: Of<'_>,
+    rows: &Rows,
+    node_types: &BTreeMap<NodeId, NodeType>,
+    [nodes, attempts, edges]: [&mut Vec<Cell>; 3],
+) -> Result<(), StoreError> {
+    for node in &rows.nodes {
+        nodes.extend(of_run.with(node_cells(node)?));
+    }
+    for attempt in &rows.attempts {
+        let node_type = node_types.get(&attempt.node_id);
+        let node_type = node_type.map_or("", |found| found.as_str());
+        attempts.extend(of_run.with(attempt_cells(attempt, node_type)?));
+    }
+    for edge in &rows.edges {
+        edges.extend(of_run.with(edge_cells(edge)?));
+    }
+    Ok(())
+}
+
+/// All rows of a run in the tables that its events project, by table: nodes, attempts, edges.
+pub(super) fn projected_rows(
+    tenant: &TenantId,
+    run_id: &RunId,
+    rows: &Rows,
+    node_types: &BTreeMap<NodeId, NodeType>,
+) -> Result<[Vec<Cell>; 3], StoreError> {
+    let mut cells: [Vec<Cell>; 3] = Default::default();
+    let [nodes, attempts, edges] = &mut cells;
+    projections(
+        Of(tenant, run_id),
+        rows,
+        node_types,
+        [nodes, attempts, edges],
+    )?;
+    Ok(cells)
 }
 
 /// What events project of a run: the columns of [`RUNS`] from [`PROJECTED`] on.
@@ -421,7 +458,7 @@ pub(super) fn json<T: Serialize + ?Sized>(thing: &T) -> Result<Cell, StoreError>
 }
 
 /// The wire name of a word of ours.
-fn word<T: Serialize>(thing: &T) -> Result<Cell, StoreError> {
+pub(super) fn word<T: Serialize>(thing: &T) -> Result<Cell, StoreError> {
     match serde_json::to_value(thing) {
         Ok(Value::String(word)) => Ok(Cell::Text(word)),
         Ok(_) => Err(StoreError::Corrupt("a word that is no text".to_owned())),

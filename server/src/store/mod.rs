@@ -14,6 +14,7 @@ mod flat;
 mod identity;
 mod news;
 pub mod postgres;
+mod repair;
 mod retention;
 mod row;
 mod run;
@@ -44,6 +45,7 @@ pub use definition::{
 pub use error::StoreError;
 pub use identity::{Account, ApiKey, KeyGrant, Session};
 pub use news::News;
+pub use repair::{Difference, Rebuilt, RowIs};
 pub use retention::{Ended, Kept, Retained, Rule};
 pub use run::{
     Accepted, AuditDraft, ChildChanges, Commit, Committed, Due, Encrypted, EnqueueOutcome, Guard,
@@ -427,6 +429,36 @@ pub trait Store: Send + Sync {
     /// Gives up to so many free pages of the file back, where the database does not do that by
     /// itself. `false`: there is nothing more to give.
     async fn reclaim(&self, pages: u32) -> Result<bool, StoreError>;
+
+    // Repair (server.md §2).
+
+    /// Runs by id, after one: those that have a row, and those that have events.
+    async fn run_ids(
+        &self,
+        tenant: &TenantId,
+        after: Option<&RunId>,
+        limit: u32,
+    ) -> Result<Vec<RunId>, StoreError>;
+
+    /// The rows of a run that are not what its log projects, column by column.
+    async fn differences(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        rebuilt: &Rebuilt,
+    ) -> Result<Vec<Difference>, StoreError>;
+
+    /// Puts the rows that a log projects in the place of those that stand there, and takes the
+    /// run back into work if it was parked. A preview that is gone cannot be had back.
+    ///
+    /// # Errors
+    /// [`StoreError::Stale`] when the log goes on behind what was folded.
+    async fn rebuild(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        rebuilt: &Rebuilt,
+    ) -> Result<(), StoreError>;
 
     // Identity (server.md §3). Secrets arrive as hashes.
 

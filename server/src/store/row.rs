@@ -43,9 +43,10 @@ pub(super) fn list_row(row: &impl Columns) -> Result<RunListRow, StoreError> {
 pub(super) fn stored_event(row: &impl Columns) -> Result<StoredEvent, StoreError> {
     Ok(StoredEvent {
         sequence: row.number("sequence")?,
-        event_type: row.text("event_type")?,
+        // What is no text or no JSON any more is an event that nobody knows (A9).
+        event_type: row.text("event_type").unwrap_or_default(),
         schema_version: u32::try_from(row.number("schema_version")?).unwrap_or(u32::MAX),
-        payload: row.document("payload")?,
+        payload: row.document("payload").unwrap_or_default(),
         recorded_at: row.instant("recorded_at")?,
         virtual_offset_ms: row.maybe_number("virtual_offset_ms")?.map(Millis),
     })

@@ -60,12 +60,15 @@ pub(crate) async fn dump(raw: &mut SqliteConnection) -> BTreeMap<String, Vec<Str
     for table in names(raw, "table").await {
         let columns = columns(raw, &table).await;
         let literals: Vec<_> = columns.iter().map(|c| format!("quote({c})")).collect();
-        let query = format!("select {} from {table}", literals.join(" || ', ' || "));
+        // A text need not be UTF-8 any more.
+        let literals = literals.join(" || ', ' || ");
+        let query = format!("select cast({literals} as blob) from {table}");
         let rows = sqlx::query(AssertSqlSafe(query))
             .fetch_all(&mut *raw)
             .await
             .unwrap();
-        let mut rows: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+        let text = |row: Vec<u8>| String::from_utf8_lossy(&row).into_owned();
+        let mut rows: Vec<String> = rows.iter().map(|row| text(row.get(0))).collect();
         rows.sort();
         dumped.insert(table, rows);
     }

@@ -17,6 +17,7 @@ mod migrate;
 mod news;
 mod publish;
 mod read;
+mod repair;
 mod retention;
 mod run;
 mod verbs;

@@ -361,6 +361,33 @@ impl Store for PostgresStore {
         Ok(false)
     }
 
+    async fn run_ids(
+        &self,
+        tenant: &TenantId,
+        after: Option<&RunId>,
+        limit: u32,
+    ) -> Result<Vec<RunId>, StoreError> {
+        timely(self.do_run_ids(tenant, after, limit)).await
+    }
+
+    async fn differences(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        rebuilt: &Rebuilt,
+    ) -> Result<Vec<Difference>, StoreError> {
+        timely(self.do_differences(tenant, run_id, rebuilt)).await
+    }
+
+    async fn rebuild(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        rebuilt: &Rebuilt,
+    ) -> Result<(), StoreError> {
+        timely(self.do_rebuild(tenant, run_id, rebuilt)).await
+    }
+
     async fn ensure_tenant(&self, tenant: &TenantId, owner: &Account) -> Result<bool, StoreError> {
         timely(self.do_ensure_tenant(tenant, owner)).await
     }

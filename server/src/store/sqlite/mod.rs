@@ -15,6 +15,7 @@ mod identity;
 mod migrate;
 mod publish;
 mod read;
+mod repair;
 mod retention;
 mod run;
 mod verbs;

@@ -357,6 +357,33 @@ impl Store for SqliteStore {
         self.do_reclaim(pages).await
     }
 
+    async fn run_ids(
+        &self,
+        tenant: &TenantId,
+        after: Option<&RunId>,
+        limit: u32,
+    ) -> Result<Vec<RunId>, StoreError> {
+        self.do_run_ids(tenant, after, limit).await
+    }
+
+    async fn differences(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        rebuilt: &Rebuilt,
+    ) -> Result<Vec<Difference>, StoreError> {
+        self.do_differences(tenant, run_id, rebuilt).await
+    }
+
+    async fn rebuild(
+        &self,
+        tenant: &TenantId,
+        run_id: &RunId,
+        rebuilt: &Rebuilt,
+    ) -> Result<(), StoreError> {
+        self.do_rebuild(tenant, run_id, rebuilt).await
+    }
+
     async fn ensure_tenant(&self, tenant: &TenantId, owner: &Account) -> Result<bool, StoreError> {
         self.do_ensure_tenant(tenant, owner).await
     }
