@@ -311,17 +311,23 @@ impl Started {
 }
 
 fn worker_settings(settings: &Settings) -> WorkerSettings {
-    let mut name = format!("sluicegate-{}", std::process::id());
-    if settings.database.is_some() {
-        // Processes of several machines may have the same number.
-        let chance = uuid::Uuid::new_v4().simple().to_string();
-        name.push('-');
-        name.extend(chance.chars().take(8));
-    }
+    let name = settings.worker_name.clone();
+    let name = name.unwrap_or_else(|| name_of_this_process(settings.database.is_some()));
     WorkerSettings {
         concurrency: settings.workers,
         lease: settings.lease,
         renew: settings.renew,
         ..WorkerSettings::named(name.into())
     }
+}
+
+fn name_of_this_process(shares: bool) -> String {
+    let mut name = format!("sluicegate-{}", std::process::id());
+    if shares {
+        // Processes of several machines may have the same number.
+        let chance = uuid::Uuid::new_v4().simple().to_string();
+        name.push('-');
+        name.extend(chance.chars().take(8));
+    }
+    name
 }

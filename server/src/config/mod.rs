@@ -47,6 +47,9 @@ pub struct Arguments {
     /// How many runs are worked on at once [default: 16]
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     workers: Option<String>,
+    /// What the events of runs call this process [default: a name of its own]
+    #[arg(long, value_name = "NAME")]
+    worker_name: Option<String>,
     /// How long a worker's lease lasts [default: 30000]
     #[arg(long, value_name = "MILLISECONDS", allow_negative_numbers = true)]
     lease_ms: Option<String>,
@@ -86,6 +89,8 @@ pub struct Settings {
     pub demo: bool,
     /// How many runs are worked on at once.
     pub workers: usize,
+    /// What events call this process; none: a name of its own.
+    pub worker_name: Option<String>,
     /// How long a lease lasts (W5).
     pub lease: Millis,
     /// How often it is renewed (W5).
@@ -165,6 +170,10 @@ impl Settings {
                     within(v, 1, 1_000).and_then(|v| usize::try_from(v).ok())
                 })?
                 .unwrap_or(16),
+            worker_name: sources.read("worker-name", "1 to 64 visible characters", |v| {
+                let fits = (1..=64).contains(&v.len()) && v.bytes().all(|b| b.is_ascii_graphic());
+                fits.then(|| v.to_owned())
+            })?,
             lease: sources
                 .read("lease-ms", "milliseconds from 100 to 3600000", |v| {
                     within(v, 100, 3_600_000).map(Millis)
@@ -225,6 +234,9 @@ impl fmt::Display for Settings {
         }
         writeln!(f, "demo = {}", self.demo)?;
         writeln!(f, "workers = {}", self.workers)?;
+        if let Some(name) = &self.worker_name {
+            writeln!(f, "worker-name = {}", basic_string(name))?;
+        }
         writeln!(f, "lease-ms = {}", self.lease.0)?;
         writeln!(f, "renew-ms = {}", self.renew.0)?;
         if let Some(days) = self.retention_days {
@@ -270,6 +282,7 @@ impl Arguments {
             ("role", &self.role),
             ("web", &self.web),
             ("workers", &self.workers),
+            ("worker-name", &self.worker_name),
             ("lease-ms", &self.lease_ms),
             ("renew-ms", &self.renew_ms),
             ("retention-days", &self.retention_days),
@@ -359,6 +372,12 @@ mod tests {
             wrong.ends_with("settings.toml: demo: \"7\" is not accepted; it takes true or false"),
             "{wrong}"
         );
+        let environment = [("SLUICEGATE_WORKER_NAME", "two words")];
+        assert_eq!(
+            resolve(Arguments::default(), &environment, "").unwrap_err(),
+            "SLUICEGATE_WORKER_NAME: \"two words\" is not accepted; it takes 1 to 64 visible \
+             characters"
+        );
         let unknown = resolve(Arguments::default(), &[], "colour = 1").unwrap_err();
         assert!(
             unknown.contains("\"colour\" is no setting; there are listen"),
@@ -383,7 +402,7 @@ mod tests {
         let settings = resolve(
             Arguments::default(),
             &[("SLUICEGATE_RETENTION_DAYS", "0")],
-            "web = \"a\\\\b\\\"c\"\npreview-retention-days = 30",
+            "web = \"a\\\\b\\\"c\"\npreview-retention-days = 30\nworker-name = \"a\\\"b\"",
         )
         .unwrap();
         assert_eq!(settings.retention_days, Some(0));

@@ -61,7 +61,7 @@ impl WrongSetting {
 }
 
 /// The names of all settings; a flag, a variable and a key of the file each.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 16] = [
     "listen",
     "data",
     "database",
@@ -70,6 +70,7 @@ const NAMES: [&str; 15] = [
     "web",
     "demo",
     "workers",
+    "worker-name",
     "lease-ms",
     "renew-ms",
     "retention-days",
