@@ -1,5 +1,5 @@
 # Set-up comes first in every goal: it installs what is missing and is silent when nothing is.
-.PHONY: run test lint web npm setup bench-core bench-engine
+.PHONY: run test lint web npm setup bench-core bench-engine crash
 
 run:   ; @scripts/run
 test:  ; @scripts/test
@@ -11,3 +11,6 @@ setup: ; @scripts/setup test
 # One JSON object a line; exit 1 where a limit is missed.
 bench-core: ; @scripts/bench core reference
 bench-engine: ; @scripts/bench server engine
+
+# Many minutes.
+crash: ; @scripts/crash

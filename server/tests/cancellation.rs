@@ -18,6 +18,7 @@ use async_trait::async_trait;
 use counting::{Business, Count, policy};
 use hand::Hand;
 use harness::ground::Ground;
+use harness::on_both;
 use harness::{House, by};
 use serde_json::json;
 use shapes::{house, house_with};
@@ -96,9 +97,8 @@ async fn c1_held(ground: &Ground) {
     assert!(!types.contains(&"node.ready".to_owned()), "{types:?}");
 }
 
-#[tokio::test]
-async fn c1_a_held_run_between_nodes_is_cancelled_in_the_request() {
-    c1_held(&Ground::sqlite()).await;
+async fn c1_a_held_run_between_nodes_is_cancelled_in_the_request(ground: Ground) {
+    c1_held(&ground).await;
 }
 
 /// B076: without any worker, a queued run is cancelled at once, and no later worker runs it.
@@ -117,9 +117,8 @@ async fn b076_queued(ground: &Ground) {
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn b076_a_queued_run_needs_no_worker_to_be_cancelled() {
-    b076_queued(&Ground::sqlite()).await;
+async fn b076_a_queued_run_needs_no_worker_to_be_cancelled(ground: Ground) {
+    b076_queued(&ground).await;
 }
 
 /// B076: the worker is killed with a child in flight, then the run is cancelled. It stays
@@ -152,10 +151,9 @@ async fn b076_dead(ground: &Ground, kind: ChildKind) {
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn b076_a_run_whose_worker_died_is_cancelled_by_the_next_one() {
+async fn b076_a_run_whose_worker_died_is_cancelled_by_the_next_one(ground: Ground) {
     for kind in [AGENT, ACTION] {
-        b076_dead(&Ground::sqlite(), kind).await;
+        b076_dead(&ground.another().await, kind).await;
     }
 }
 
@@ -193,10 +191,9 @@ async fn c2_deaf(ground: &Ground, input: Value, timeout_ms: u64, late: &str) {
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn b074_c2_a_child_that_does_not_listen_is_observed_to_its_end() {
+async fn b074_c2_a_child_that_does_not_listen_is_observed_to_its_end(ground: Ground) {
     c2_deaf(
-        &Ground::sqlite(),
+        &ground.another().await,
         json!({"sleepMs": 600}),
         5_000,
         "succeeded",
@@ -204,7 +201,7 @@ async fn b074_c2_a_child_that_does_not_listen_is_observed_to_its_end() {
     .await;
     // It runs into its own time limit.
     c2_deaf(
-        &Ground::sqlite(),
+        &ground.another().await,
         json!({"sleepMs": 600_000}),
         700,
         "failed",
@@ -249,9 +246,8 @@ async fn c2_blocking(ground: &Ground) {
     stop(workers).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn c2_a_child_that_holds_its_thread_does_not_hold_the_run() {
-    c2_blocking(&Ground::sqlite()).await;
+async fn c2_a_child_that_holds_its_thread_does_not_hold_the_run(ground: Ground) {
+    c2_blocking(&ground).await;
 }
 
 /// A8: beyond its deadline a child that holds its thread is given up, and the run goes on.
@@ -274,9 +270,8 @@ async fn a8_blocking(ground: &Ground) {
     stop(workers).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a8_a_child_that_holds_its_thread_times_out() {
-    a8_blocking(&Ground::sqlite()).await;
+async fn a8_a_child_that_holds_its_thread_times_out(ground: Ground) {
+    a8_blocking(&ground).await;
 }
 
 /// B075: it said yes, and then finished all the same, before it stopped.
@@ -325,10 +320,9 @@ async fn b075(ground: &Ground, kind: ChildKind) {
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn b075_a_completion_after_the_acknowledgement_is_ignored_once() {
+async fn b075_a_completion_after_the_acknowledgement_is_ignored_once(ground: Ground) {
     for kind in [AGENT, ACTION] {
-        b075(&Ground::sqlite(), kind).await;
+        b075(&ground.another().await, kind).await;
     }
 }
 
@@ -355,9 +349,8 @@ async fn c4_ended(ground: &Ground) {
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn c4_a_run_that_has_ended_says_how_and_changes_nothing() {
-    c4_ended(&Ground::sqlite()).await;
+async fn c4_a_run_that_has_ended_says_how_and_changes_nothing(ground: Ground) {
+    c4_ended(&ground).await;
 }
 
 /// C4: cancellations that race the end. Each run gets one terminal event, and every answer
@@ -415,7 +408,18 @@ async fn c4_race(ground: &Ground, rounds: u32) {
     stop(workers).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn c4_a_cancellation_that_races_the_end_agrees_with_it() {
-    c4_race(&Ground::sqlite(), 100).await;
+async fn c4_a_cancellation_that_races_the_end_agrees_with_it(ground: Ground) {
+    c4_race(&ground, 100).await;
 }
+
+on_both!(
+    c1_a_held_run_between_nodes_is_cancelled_in_the_request,
+    b076_a_queued_run_needs_no_worker_to_be_cancelled,
+    b076_a_run_whose_worker_died_is_cancelled_by_the_next_one,
+    b074_c2_a_child_that_does_not_listen_is_observed_to_its_end,
+    c2_a_child_that_holds_its_thread_does_not_hold_the_run,
+    a8_a_child_that_holds_its_thread_times_out,
+    b075_a_completion_after_the_acknowledgement_is_ignored_once,
+    c4_a_run_that_has_ended_says_how_and_changes_nothing,
+    c4_a_cancellation_that_races_the_end_agrees_with_it,
+);

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use counting::{Business, Count, policy};
 use hand::Hand;
 use harness::ground::Ground;
+use harness::on_both;
 use harness::{House, by};
 use serde_json::json;
 use served::Served;
@@ -75,9 +76,8 @@ async fn w1(ground: &Ground) {
     house.check(&run).await;
 }
 
-#[tokio::test]
-async fn w1_a_late_worker_of_the_same_name_writes_nothing() {
-    w1(&Ground::sqlite()).await;
+async fn w1_a_late_worker_of_the_same_name_writes_nothing(ground: Ground) {
+    w1(&ground).await;
 }
 
 /// B064: the first worker comes back with the result of a node that the second has settled
@@ -116,9 +116,8 @@ async fn b064(ground: &Ground) {
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn b064_a_late_finisher_starts_nothing_a_second_time() {
-    b064(&Ground::sqlite()).await;
+async fn b064_a_late_finisher_starts_nothing_a_second_time(ground: Ground) {
+    b064(&ground).await;
 }
 
 /// W2: a request's decision lands between two of the owner's. The owner, whose lease holds,
@@ -142,9 +141,8 @@ async fn w2(ground: &Ground) {
     house.check(&run).await;
 }
 
-#[tokio::test]
-async fn w2_an_owner_whose_sequence_is_stale_decides_again() {
-    w2(&Ground::sqlite()).await;
+async fn w2_an_owner_whose_sequence_is_stale_decides_again(ground: Ground) {
+    w2(&ground).await;
 }
 
 /// W4, W3: a wait for a retry has no holder, and nobody claims it before its time.
@@ -168,9 +166,8 @@ async fn w3(ground: &Ground) {
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn w3_a_wait_has_no_holder_and_is_not_claimed_early() {
-    w3(&Ground::sqlite()).await;
+async fn w3_a_wait_has_no_holder_and_is_not_claimed_early(ground: Ground) {
+    w3(&ground).await;
 }
 
 /// W5: many held runs outlast their leases by far, and are renewed all along.
@@ -205,9 +202,8 @@ async fn w5(ground: &Ground) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn w5_leases_are_renewed_under_load() {
-    w5(&Ground::sqlite()).await;
+async fn w5_leases_are_renewed_under_load(ground: Ground) {
+    w5(&ground).await;
 }
 
 /// Whose runs a claim takes, in order.
@@ -269,9 +265,8 @@ async fn w9(ground: &Ground) {
     assert_eq!(turns(&house, 64).await, vec![tenants[0].clone(); 64]);
 }
 
-#[tokio::test]
-async fn w9_one_of_fifty_tenants_does_not_starve_the_others() {
-    w9(&Ground::sqlite()).await;
+async fn w9_one_of_fifty_tenants_does_not_starve_the_others(ground: Ground) {
+    w9(&ground).await;
 }
 
 /// B070: 200 queued runs, eight workers in four engines: each is done once.
@@ -320,9 +315,8 @@ async fn b070(ground: &Ground, runs: usize) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b070_two_hundred_runs_by_eight_workers_are_each_done_once() {
-    b070(&Ground::sqlite(), 200).await;
+async fn b070_two_hundred_runs_by_eight_workers_are_each_done_once(ground: Ground) {
+    b070(&ground, 200).await;
 }
 
 /// B068: everything goes down in the middle of taking over dead workers' runs; nothing is
@@ -372,9 +366,8 @@ async fn b068(ground: &Ground) {
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn b068_a_take_over_that_is_cut_short_strands_no_run() {
-    b068(&Ground::sqlite()).await;
+async fn b068_a_take_over_that_is_cut_short_strands_no_run(ground: Ground) {
+    b068(&ground).await;
 }
 
 /// A fault while driving a run: here its payload's key is not in the key file. Nothing is
@@ -419,9 +412,8 @@ async fn fault(ground: &Ground) {
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn a_fault_of_ours_stops_one_run_and_spins_nowhere() {
-    fault(&Ground::sqlite()).await;
+async fn a_fault_of_ours_stops_one_run_and_spins_nowhere(ground: Ground) {
+    fault(&ground).await;
 }
 
 /// W7: SIGTERM ends the real process in time, with exit code 0; what it held is picked up by
@@ -476,6 +468,42 @@ async fn w7_sigterm_hands_back_what_is_held() {
     stop(workers).await;
 }
 
+/// W7: workers are stopped at any moment, over and over. A stop fails no run, executes no
+/// node anew that had ended, and leaves nothing to recover.
+async fn w7_over_and_over(ground: &Ground) {
+    let business = Arc::new(Business::default());
+    let line = [ACTION, AGENT, ACTION];
+    let house = house(ground, &business, &line, &policy(1, &[], 0)).await;
+    let mut runs = Vec::new();
+    for n in 0..30 {
+        runs.push(
+            house
+                .enqueue("work", json!({}), &format!("k{n}"))
+                .await
+                .run_id,
+        );
+    }
+    for n in 0..25 {
+        let workers = house.workers(&format!("w{n}"));
+        tokio::time::sleep(Duration::from_millis(n * 37 % 50)).await;
+        stop(workers).await;
+    }
+    let workers = house.workers("last");
+    for run in &runs {
+        assert_eq!(house.ended(run).await, RunStatus::Succeeded);
+        let events = house.events(run).await;
+        assert!(of_type(&events, "run.recovered").is_empty());
+        assert_eq!(of_type(&events, "node.attempt.started").len(), 5);
+        house.check(run).await;
+    }
+    assert_eq!(business.effects.lock().unwrap().len(), 60);
+    stop(workers).await;
+}
+
+async fn w7_a_stop_at_any_moment_fails_no_run(ground: Ground) {
+    w7_over_and_over(&ground).await;
+}
+
 impl House {
     /// Waits longer than [`House::ended`], for a run behind many others.
     async fn long_ended(&self, run: &RunId) {
@@ -507,3 +535,16 @@ impl Hand<'_> {
         }
     }
 }
+
+on_both!(
+    w1_a_late_worker_of_the_same_name_writes_nothing,
+    b064_a_late_finisher_starts_nothing_a_second_time,
+    w2_an_owner_whose_sequence_is_stale_decides_again,
+    w3_a_wait_has_no_holder_and_is_not_claimed_early,
+    w5_leases_are_renewed_under_load,
+    w9_one_of_fifty_tenants_does_not_starve_the_others,
+    b070_two_hundred_runs_by_eight_workers_are_each_done_once,
+    b068_a_take_over_that_is_cut_short_strands_no_run,
+    a_fault_of_ours_stops_one_run_and_spins_nowhere,
+    w7_a_stop_at_any_moment_fails_no_run,
+);

@@ -19,6 +19,7 @@ use counting::{Business, policy};
 use hand::Hand;
 use harness::House;
 use harness::ground::Ground;
+use harness::on_both;
 use serde_json::json;
 use shapes::house;
 use sluicegate_core::ids::{ChildId, RunId};
@@ -96,10 +97,9 @@ async fn no_call_accepted(ground: &Ground, kind: ChildKind) {
     }
 }
 
-#[tokio::test]
-async fn recovery_repeats_the_call_with_the_same_key_if_none_was_accepted() {
+async fn recovery_repeats_the_call_with_the_same_key_if_none_was_accepted(ground: Ground) {
     for kind in KINDS {
-        no_call_accepted(&Ground::sqlite(), kind).await;
+        no_call_accepted(&ground.another().await, kind).await;
     }
 }
 
@@ -127,10 +127,9 @@ async fn accepted_and_unknown(ground: &Ground, kind: ChildKind) {
     }
 }
 
-#[tokio::test]
-async fn b059_recovery_finds_the_child_that_accepted_the_key() {
+async fn b059_recovery_finds_the_child_that_accepted_the_key(ground: Ground) {
     for kind in KINDS {
-        accepted_and_unknown(&Ground::sqlite(), kind).await;
+        accepted_and_unknown(&ground.another().await, kind).await;
     }
 }
 
@@ -159,10 +158,9 @@ async fn ended_well_with(house: &House, run: &RunId, expected: Value) {
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn recovery_reads_the_stored_end_of_a_child_that_nobody_knows() {
+async fn recovery_reads_the_stored_end_of_a_child_that_nobody_knows(ground: Ground) {
     for kind in KINDS {
-        ended_and_unknown(&Ground::sqlite(), kind).await;
+        ended_and_unknown(&ground.another().await, kind).await;
     }
 }
 
@@ -184,10 +182,9 @@ async fn known_and_running(ground: &Ground, kind: ChildKind) {
     house.check(&run).await;
 }
 
-#[tokio::test]
-async fn w8_recovery_observes_the_exact_child_and_shuts_the_older_owner_out() {
+async fn w8_recovery_observes_the_exact_child_and_shuts_the_older_owner_out(ground: Ground) {
     for kind in KINDS {
-        known_and_running(&Ground::sqlite(), kind).await;
+        known_and_running(&ground.another().await, kind).await;
     }
 }
 
@@ -206,10 +203,9 @@ async fn b067_finished_without_owner(ground: &Ground, kind: ChildKind) {
     assert!(business.asked.lock().unwrap().is_empty());
 }
 
-#[tokio::test]
-async fn b067_a_result_that_outlived_its_worker_is_used() {
+async fn b067_a_result_that_outlived_its_worker_is_used(ground: Ground) {
     for kind in KINDS {
-        b067_finished_without_owner(&Ground::sqlite(), kind).await;
+        b067_finished_without_owner(&ground.another().await, kind).await;
     }
 }
 
@@ -282,8 +278,7 @@ async fn contradicted(ground: &Ground, kind: ChildKind, what: Contradiction, can
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn a9_contradictory_evidence_ends_the_run_and_nothing_is_guessed() {
+async fn a9_contradictory_evidence_ends_the_run_and_nothing_is_guessed(ground: Ground) {
     for kind in KINDS {
         for what in [
             Contradiction::ChildMissing,
@@ -292,16 +287,17 @@ async fn a9_contradictory_evidence_ends_the_run_and_nothing_is_guessed() {
             Contradiction::InputGone,
             Contradiction::InputDamaged,
         ] {
-            contradicted(&Ground::sqlite(), kind, what, false).await;
+            contradicted(&ground.another().await, kind, what, false).await;
         }
     }
 }
 
-#[tokio::test]
-async fn a9_contradictory_evidence_of_a_run_that_is_being_cancelled_lets_it_be_cancelled() {
+async fn a9_contradictory_evidence_of_a_run_that_is_being_cancelled_lets_it_be_cancelled(
+    ground: Ground,
+) {
     for kind in KINDS {
         for what in [Contradiction::ChildMissing, Contradiction::EndDamaged] {
-            contradicted(&Ground::sqlite(), kind, what, true).await;
+            contradicted(&ground.another().await, kind, what, true).await;
         }
     }
 }
@@ -341,10 +337,9 @@ async fn c3_unknown(ground: &Ground, kind: ChildKind) {
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn c3_a_child_that_nobody_knows_can_never_start_late() {
+async fn c3_a_child_that_nobody_knows_can_never_start_late(ground: Ground) {
     for kind in KINDS {
-        c3_unknown(&Ground::sqlite(), kind).await;
+        c3_unknown(&ground.another().await, kind).await;
     }
 }
 
@@ -386,11 +381,22 @@ async fn c3_known_to_its_runtime(ground: &Ground, kind: ChildKind, ended: bool) 
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn c3_a_child_that_its_runtime_knows_is_returned_and_observed() {
+async fn c3_a_child_that_its_runtime_knows_is_returned_and_observed(ground: Ground) {
     for kind in KINDS {
         for ended in [false, true] {
-            c3_known_to_its_runtime(&Ground::sqlite(), kind, ended).await;
+            c3_known_to_its_runtime(&ground.another().await, kind, ended).await;
         }
     }
 }
+
+on_both!(
+    recovery_repeats_the_call_with_the_same_key_if_none_was_accepted,
+    b059_recovery_finds_the_child_that_accepted_the_key,
+    recovery_reads_the_stored_end_of_a_child_that_nobody_knows,
+    w8_recovery_observes_the_exact_child_and_shuts_the_older_owner_out,
+    b067_a_result_that_outlived_its_worker_is_used,
+    a9_contradictory_evidence_ends_the_run_and_nothing_is_guessed,
+    a9_contradictory_evidence_of_a_run_that_is_being_cancelled_lets_it_be_cancelled,
+    c3_a_child_that_nobody_knows_can_never_start_late,
+    c3_a_child_that_its_runtime_knows_is_returned_and_observed,
+);

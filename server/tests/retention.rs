@@ -4,15 +4,17 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod harness;
+#[path = "harness/served.rs"]
+mod served;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use harness::raw;
 use harness::{House, by, permissions, sample};
 use serde_json::json;
+use served::Served;
 use sluicegate_core::code::Code;
 use sluicegate_core::evidence::{Reason, State};
 use sluicegate_core::ids::RunId;
@@ -339,31 +341,22 @@ async fn a9_a_parked_run_keeps_what_it_has() {
 }
 
 /// Starts the binary with rules under which all that has ended goes at once.
-fn served(folder: &Path, crash: Option<&str>) -> std::process::Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_sluicegate"));
-    command
-        .args(["serve", "--listen", "127.0.0.1:0", "--log", "off"])
-        .args([
-            "--retention-days",
-            "0",
-            "--preview-retention-days",
-            "0",
-            "--data",
-        ])
-        .arg(folder)
-        .env_remove("SLUICEGATE_CRASH_AT")
-        .stdout(Stdio::null());
-    if let Some(crash) = crash {
-        command.env("SLUICEGATE_CRASH_AT", crash);
-    }
-    command.spawn().unwrap()
+fn served(folder: &Path, crash: Option<&str>) -> Served {
+    let mut environment = vec![
+        ("SLUICEGATE_RETENTION_DAYS", "0"),
+        ("SLUICEGATE_PREVIEW_RETENTION_DAYS", "0"),
+    ];
+    environment.extend(crash.map(|crash| ("SLUICEGATE_CRASH_AT", crash)));
+    Served::start(folder, &environment)
 }
 
 #[tokio::test]
 async fn r8_a_death_in_a_sweep_loses_no_promise_and_names_nothing_twice() {
     let points = [
-        "before-retention-commit",
-        "before-retention-commit:2",
+        "before-retention",
+        "before-retention:2",
+        "after-retention",
+        "after-retention:2",
         "before-deletion",
         "before-deletion:2",
         "during-deletion",
@@ -373,9 +366,8 @@ async fn r8_a_death_in_a_sweep_loses_no_promise_and_names_nothing_twice() {
         let folder = tempfile::tempdir().unwrap();
         let (house, run, _, simulated) = lived_in(folder.path()).await;
         drop(house);
-        let mut dies = served(folder.path(), Some(point));
-        assert!(!dies.wait().unwrap().success(), "{point}");
-        let mut lives = served(folder.path(), None);
+        served(folder.path(), Some(point)).died(point);
+        let lives = served(folder.path(), None);
         for run in [&run, &simulated] {
             let begun = std::time::Instant::now();
             loop {
@@ -387,8 +379,7 @@ async fn r8_a_death_in_a_sweep_loses_no_promise_and_names_nothing_twice() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         }
-        lives.kill().unwrap();
-        lives.wait().unwrap();
+        lives.kill();
         let house = House::open(folder.path()).await;
         for run in [&run, &simulated] {
             let mut named = BTreeSet::new();

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use counting::{Business, policy};
 use harness::ground::Ground;
+use harness::on_both;
 use harness::{House, by, of, permissions, text_of};
 use serde_json::json;
 use served::Served;
@@ -95,9 +96,8 @@ async fn b123(ground: &Ground) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b122_b123_unequal_requests_with_one_key_make_one_run_and_conflicts() {
-    b123(&Ground::sqlite()).await;
+async fn b122_b123_unequal_requests_with_one_key_make_one_run_and_conflicts(ground: Ground) {
+    b123(&ground).await;
 }
 
 /// B122: the first client goes away in the middle of its request. The others share its run,
@@ -126,9 +126,8 @@ async fn b122_gone(ground: &Ground) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b122_a_client_that_goes_away_leaves_one_run_for_the_others() {
-    b122_gone(&Ground::sqlite()).await;
+async fn b122_a_client_that_goes_away_leaves_one_run_for_the_others(ground: Ground) {
+    b122_gone(&ground).await;
 }
 
 /// B123: whatever became of the first run, its key means it: after its end, after a newer
@@ -165,9 +164,8 @@ async fn b123_later(ground: &Ground) {
     assert!(workers.stop(Duration::from_secs(5)).await);
 }
 
-#[tokio::test]
-async fn b123_a_key_means_its_run_whatever_became_of_it() {
-    b123_later(&Ground::sqlite()).await;
+async fn b123_a_key_means_its_run_whatever_became_of_it(ground: Ground) {
+    b123_later(&ground).await;
 }
 
 async fn newcomer(house: &House, name: &str) -> TenantId {
@@ -268,9 +266,8 @@ async fn b125(ground: &Ground) {
     assert!(verified.valid, "{verified:?}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b125_the_chain_never_forks() {
-    b125(&Ground::sqlite()).await;
+async fn b125_the_chain_never_forks(ground: Ground) {
+    b125(&ground).await;
 }
 
 /// What one client saw.
@@ -380,3 +377,10 @@ async fn b120_nobody_hears_of_a_locked_database() {
     assert!(!said.contains("locked"), "{said}");
     assert!(!said.contains("ERROR"), "{said}");
 }
+
+on_both!(
+    b122_b123_unequal_requests_with_one_key_make_one_run_and_conflicts,
+    b122_a_client_that_goes_away_leaves_one_run_for_the_others,
+    b123_a_key_means_its_run_whatever_became_of_it,
+    b125_the_chain_never_forks,
+);

@@ -17,6 +17,7 @@ use std::time::Duration;
 use counting::{Business, Count, policy};
 use hand::{Hand, enqueue_within};
 use harness::ground::Ground;
+use harness::on_both;
 use harness::{House, by};
 use serde_json::json;
 use shapes::{house, of_type};
@@ -104,9 +105,8 @@ fn busy_second(policy: &Value) -> Value {
     graph
 }
 
-#[tokio::test]
-async fn b062_a_retry_keeps_its_time_through_the_death_of_all_workers() {
-    b062(&Ground::sqlite()).await;
+async fn b062_a_retry_keeps_its_time_through_the_death_of_all_workers(ground: Ground) {
+    b062(&ground).await;
 }
 
 /// The one word that a run's life ended with, and that nothing followed.
@@ -141,9 +141,8 @@ async fn a5_queued(ground: &Ground) {
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn a5_an_overdue_queued_run_is_claimed_and_failed_in_one_commit() {
-    a5_queued(&Ground::sqlite()).await;
+async fn a5_an_overdue_queued_run_is_claimed_and_failed_in_one_commit(ground: Ground) {
+    a5_queued(&ground).await;
 }
 
 /// The child in flight is awaited and settles first (O3).
@@ -165,9 +164,8 @@ async fn a5_running(ground: &Ground) {
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn a5_a_run_whose_time_is_over_awaits_its_child_and_starts_no_other() {
-    a5_running(&Ground::sqlite()).await;
+async fn a5_a_run_whose_time_is_over_awaits_its_child_and_starts_no_other(ground: Ground) {
+    a5_running(&ground).await;
 }
 
 /// B061: the wait would outlast the run. It ends at its end of time, once, and is not woken
@@ -199,9 +197,8 @@ async fn b061(ground: &Ground) {
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn b061_a_wait_longer_than_the_run_ends_with_the_run() {
-    b061(&Ground::sqlite()).await;
+async fn b061_a_wait_longer_than_the_run_ends_with_the_run(ground: Ground) {
+    b061(&ground).await;
 }
 
 /// A cancelled run never becomes anything else, overdue or not.
@@ -221,9 +218,8 @@ async fn a5_cancelling(ground: &Ground) {
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn a5_an_overdue_run_that_is_being_cancelled_is_cancelled() {
-    a5_cancelling(&Ground::sqlite()).await;
+async fn a5_an_overdue_run_that_is_being_cancelled_is_cancelled(ground: Ground) {
+    a5_cancelling(&ground).await;
 }
 
 /// A7: what is left of the events is kept for the ending.
@@ -250,10 +246,9 @@ async fn a7(ground: &Ground, cancelled: bool) {
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn a7_a_run_out_of_events_ends_complete() {
-    a7(&Ground::sqlite(), false).await;
-    a7(&Ground::sqlite(), true).await;
+async fn a7_a_run_out_of_events_ends_complete(ground: Ground) {
+    a7(&ground.another().await, false).await;
+    a7(&ground.another().await, true).await;
 }
 
 /// A9: an illegal event is in the log. Nobody claims the run, its row and detail say why, and
@@ -299,9 +294,8 @@ async fn a9_illegal(ground: &Ground) {
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn a9_an_illegal_event_parks_its_run_and_no_other() {
-    a9_illegal(&Ground::sqlite()).await;
+async fn a9_an_illegal_event_parks_its_run_and_no_other(ground: Ground) {
+    a9_illegal(&ground).await;
 }
 
 fn priced() -> Value {
@@ -371,9 +365,8 @@ async fn b110(ground: &Ground) {
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn b110_the_usage_of_a_child_counts_once_however_often_its_worker_dies() {
-    b110(&Ground::sqlite()).await;
+async fn b110_the_usage_of_a_child_counts_once_however_often_its_worker_dies(ground: Ground) {
+    b110(&ground).await;
 }
 
 /// B111: one rule for every ending.
@@ -445,9 +438,8 @@ async fn b111(ground: &Ground) {
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn b111_usage_and_cost_follow_one_rule_for_every_ending() {
-    b111(&Ground::sqlite()).await;
+async fn b111_usage_and_cost_follow_one_rule_for_every_ending(ground: Ground) {
+    b111(&ground).await;
 }
 
 /// B111 C: a child that ended after the cancellation was paid for, so it counts, once.
@@ -474,7 +466,19 @@ async fn b111_late(ground: &Ground) {
     stop(workers).await;
 }
 
-#[tokio::test]
-async fn b111_a_late_child_of_a_cancelled_run_is_counted_once() {
-    b111_late(&Ground::sqlite()).await;
+async fn b111_a_late_child_of_a_cancelled_run_is_counted_once(ground: Ground) {
+    b111_late(&ground).await;
 }
+
+on_both!(
+    b062_a_retry_keeps_its_time_through_the_death_of_all_workers,
+    a5_an_overdue_queued_run_is_claimed_and_failed_in_one_commit,
+    a5_a_run_whose_time_is_over_awaits_its_child_and_starts_no_other,
+    b061_a_wait_longer_than_the_run_ends_with_the_run,
+    a5_an_overdue_run_that_is_being_cancelled_is_cancelled,
+    a7_a_run_out_of_events_ends_complete,
+    a9_an_illegal_event_parks_its_run_and_no_other,
+    b110_the_usage_of_a_child_counts_once_however_often_its_worker_dies,
+    b111_usage_and_cost_follow_one_rule_for_every_ending,
+    b111_a_late_child_of_a_cancelled_run_is_counted_once,
+);

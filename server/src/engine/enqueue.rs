@@ -64,6 +64,7 @@ impl Engine {
         for _ in 0..MOVES {
             let run = self.prepare(by, permissions, &request).await?;
             let (run_id, reference) = (run.first.run_id.clone(), run.reference.clone());
+            crash::at(CrashPoint::BeforeEnqueue);
             match self.store.enqueue(run).await? {
                 EnqueueOutcome::Existing(first) => return request.same_as(&first),
                 EnqueueOutcome::Moved => {}

@@ -16,6 +16,7 @@ use sluicegate_core::run::{
 };
 use sluicegate_core::value::Value;
 
+use super::crash::{self, CrashPoint};
 use super::{Engine, EngineError};
 use crate::payload::Place;
 use crate::store::{
@@ -56,6 +57,30 @@ impl Step {
     /// The event that queues the run.
     pub(super) fn queued(&self) -> Option<&Queued> {
         self.run.queued()
+    }
+
+    /// What kind of commit this is, for those who kill processes beside it.
+    fn crash_points(&self) -> (CrashPoint, CrashPoint) {
+        let holds = |wanted: fn(&Payload) -> bool| {
+            let mut payloads = self.events.iter().map(|event| &event.payload);
+            payloads.any(wanted)
+        };
+        if holds(|event| matches!(event, Payload::RetentionApplied(_))) {
+            (CrashPoint::BeforeRetention, CrashPoint::AfterRetention)
+        } else if holds(|event| matches!(event, Payload::RunCancelRequested(_))) {
+            (CrashPoint::BeforeCancel, CrashPoint::AfterCancel)
+        } else if self.run.status().is_terminal() {
+            (CrashPoint::BeforeEnd, CrashPoint::AfterEnd)
+        } else if self.waits() {
+            (CrashPoint::BeforeRetry, CrashPoint::AfterRetry)
+        } else if holds(|event| matches!(event, Payload::RunClaimed(_) | Payload::RunRecovered(_)))
+        {
+            (CrashPoint::BeforeClaim, CrashPoint::AfterClaim)
+        } else if holds(|event| matches!(event, Payload::AttemptStarted(_))) {
+            (CrashPoint::BeforeIntent, CrashPoint::AfterIntent)
+        } else {
+            (CrashPoint::BeforeSettlement, CrashPoint::AfterSettlement)
+        }
     }
 
     /// Whether the run waits for a retry from here on.
@@ -194,7 +219,10 @@ impl Engine {
             children,
             ..self.seal_step(folded, &step, guard, by)?
         };
+        let (before, after) = step.crash_points();
+        crash::at(before);
         let committed = self.store.commit(commit).await?;
+        crash::at(after);
         for payload in step.payloads {
             folded.envelopes.insert(payload.id, payload.value);
         }

@@ -104,7 +104,6 @@ impl Engine {
         };
         let step = self.decide(folded, Command::Retire(applied))?;
         let guard = Guard::Sequence(folded.run.sequence());
-        crash::at(CrashPoint::BeforeRetention);
         self.commit(
             folded,
             step,

@@ -22,6 +22,7 @@ use super::App;
 use super::body::{Expected, Json, Query, expected};
 use super::refusal::Refusal;
 use crate::auth::Context;
+use crate::engine::crash::{self, CrashPoint};
 use crate::store::{
     self, DraftChange, GraphText, NewWorkflow, Publication, RevisionRow, Save, WorkflowFilter,
     WorkflowName,
@@ -175,8 +176,10 @@ pub(super) async fn update(
             description: request.description,
         },
     };
+    crash::at(CrashPoint::BeforeSave);
     let saved = app.store.save_draft(context.by(), save).await;
     let saved = saved.map_err(|error| conflict(error, seen))?;
+    crash::at(CrashPoint::AfterSave);
     let graph = match graph {
         Some(graph) => graph,
         None => {
@@ -275,8 +278,10 @@ async fn publish_draft(
         compiler_version: COMPILER_VERSION.to_owned(),
         note: request.note,
     };
+    crash::at(CrashPoint::BeforePublish);
     let published = app.store.publish(context.by(), publication).await;
     let published = published.map_err(|error| conflict(error, seen))?;
+    crash::at(CrashPoint::AfterPublish);
     Ok(Published {
         revision: published.revision,
         checksum: published.checksum,

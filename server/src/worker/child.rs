@@ -40,6 +40,7 @@ impl Drive {
             Some(begun) if begun.is_of(&asked) => begun,
             _ => {
                 self.engine.fill(folded).await?;
+                crash::at(CrashPoint::BeforeChildStart);
                 match self.engine.start_child(folded, &asked).await? {
                     Reached::Begun(begun) => *begun,
                     // It is going on here for an older claim of ours; the next look finds it.

@@ -10,7 +10,6 @@ use tokio::sync::watch;
 
 use super::WorkerSettings;
 use super::lease::Keeper;
-use crate::engine::crash::{self, CrashPoint};
 use crate::engine::{Begun, Engine, EngineError, Folded, Step};
 use crate::payload::Unreadable;
 use crate::store::{ChildChanges, ChildSettlement, Due, Guard, Held, StoreError};
@@ -64,7 +63,6 @@ impl Drive {
         match take(engine, due, settings).await {
             Ok((folded, _)) if folded.run.status().is_terminal() => Claimed::Over,
             Ok((folded, held)) => {
-                crash::at(CrashPoint::AfterClaim);
                 let keeper = Keeper::new(engine, held.clone(), settings.lease, settings.renew);
                 let drive = Self {
                     engine: Arc::clone(engine),
@@ -127,7 +125,7 @@ impl Drive {
                 return Ok(Next::Lost);
             }
             if *self.stopping.borrow() {
-                self.call_off().await?;
+                // A child that was begun with its intent stays so: the next owner executes it.
                 return Ok(Next::HandBack);
             }
             let owed = effects(&folded.plan, &folded.run).into_iter().next();
@@ -152,8 +150,8 @@ impl Drive {
         }
     }
 
-    /// A child that was started with its intent and is not executed ends as if it had been
-    /// asked to stop before it began.
+    /// A child that was begun with its intent, before somebody asked for the run to stop, ends
+    /// as if it had been asked before it began.
     async fn call_off(&mut self) -> Result<(), EngineError> {
         match self.begun.take() {
             Some(begun) => self.engine.call_off(begun).await,
@@ -249,7 +247,6 @@ impl Drive {
         step: Step,
         settle: Option<ChildSettlement>,
     ) -> Result<(), EngineError> {
-        let ends = step.run.status().is_terminal();
         let intended = match effects(&folded.plan, &step.run).into_iter().next() {
             Some(Effect::Start(start)) => Some(start),
             _ => None,
@@ -265,12 +262,6 @@ impl Drive {
             None => None,
         };
         let (start, begun) = starts.unzip();
-        if intended.is_some() {
-            crash::at(CrashPoint::BeforeIntent);
-        }
-        if ends {
-            crash::at(CrashPoint::BeforeEnd);
-        }
         let guard = Guard::Owner {
             token: self.held.token.clone(),
             fence: self.held.fence,
@@ -283,12 +274,6 @@ impl Drive {
             .commit(folded, step, guard, by, children)
             .await?;
         self.begun = begun.filter(|_| started);
-        if intended.is_some() {
-            crash::at(CrashPoint::AfterIntent);
-        }
-        if ends {
-            crash::at(CrashPoint::AfterEnd);
-        }
         Ok(())
     }
 }

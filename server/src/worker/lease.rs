@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::engine::Engine;
+use crate::engine::crash::{self, CrashPoint};
 use crate::store::{Held, StoreError};
 
 /// Renews until it is dropped.
@@ -24,8 +25,9 @@ impl Keeper {
         let renewing = tokio::spawn(async move {
             loop {
                 tokio::time::sleep(Duration::from_millis(renew.0)).await;
+                crash::at(CrashPoint::BeforeRenewal);
                 match engine.store.renew(&held, lease.0).await {
-                    Ok(_) => {}
+                    Ok(_) => crash::at(CrashPoint::AfterRenewal),
                     Err(StoreError::Fenced) => {
                         tell.send_replace(true);
                         return;

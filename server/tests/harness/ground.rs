@@ -3,8 +3,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sluicegate_server::actions::Action;
+use sluicegate_server::clock::Clock;
 use sluicegate_server::worker::{WorkerSettings, Workers};
 use tokio::runtime::Runtime;
 
@@ -35,6 +37,14 @@ impl Ground {
         }
     }
 
+    /// Another database of the same kind.
+    pub(crate) async fn another(&self) -> Self {
+        match self.url {
+            None => Self::sqlite(),
+            Some(_) => Self::postgres().await,
+        }
+    }
+
     /// The address of the PostgreSQL database.
     pub(crate) fn url(&self) -> Option<&str> {
         self.url.as_deref()
@@ -47,6 +57,15 @@ impl Ground {
     /// Opens a house on it; what is there stays.
     pub(crate) async fn open(&self, more: &[Arc<dyn Action>]) -> House {
         open(self.url.as_deref(), self.folder(), more.to_vec()).await
+    }
+
+    /// The same, by a clock of its own.
+    pub(crate) async fn open_at(&self, clock: Clock, more: &[Arc<dyn Action>]) -> House {
+        let (folder, more) = (self.folder(), more.to_vec());
+        match &self.url {
+            None => House::open_at(folder, clock, more).await,
+            Some(url) => House::open_shared_at(url, folder, Some(clock), more).await,
+        }
     }
 
     /// Opens a house without more actions.
@@ -66,6 +85,36 @@ impl Ground {
             Some(url) => {
                 cluster::disarm(url).await;
                 cluster::execute(url, sql).await;
+            }
+        }
+    }
+
+    /// The claims module takes no decision from now on for this long: its own table says so.
+    pub(crate) async fn busy_claims(&self, wait: Duration) {
+        let until = SystemTime::now() + wait;
+        let until = until.duration_since(UNIX_EPOCH).unwrap().as_millis();
+        match &self.url {
+            None => {
+                let trigger = format!(
+                    "create trigger claims_are_busy before insert on expenses_decisions
+                     when unixepoch('subsec') * 1000 < {until}
+                     begin select raise(abort, 'busy'); end"
+                );
+                raw::run(&mut raw::open(self.folder()).await, &trigger).await;
+            }
+            Some(url) => {
+                let trigger = format!(
+                    "create function claims_are_busy() returns trigger language plpgsql as
+                     'begin
+                        if extract(epoch from clock_timestamp()) * 1000 < {until} then
+                            raise exception ''busy'';
+                        end if;
+                        return new;
+                      end';
+                     create trigger claims_are_busy before insert on expenses_decisions
+                         for each row execute function claims_are_busy()"
+                );
+                cluster::execute(url, &trigger).await;
             }
         }
     }

@@ -127,7 +127,11 @@ impl House {
 
     /// Opens the folder with more actions than the samples'.
     pub(crate) async fn open_with(folder: &Path, more: Vec<Arc<dyn Action>>) -> Self {
-        let clock = Clock::start();
+        Self::open_at(folder, Clock::start(), more).await
+    }
+
+    /// The same, by a clock of its own.
+    pub(crate) async fn open_at(folder: &Path, clock: Clock, more: Vec<Arc<dyn Action>>) -> Self {
         let store = SqliteStore::open(&folder.join("sluicegate.sqlite"), clock)
             .await
             .unwrap();
@@ -136,8 +140,21 @@ impl House {
 
     /// Opens a PostgreSQL database, with the keys in a folder; what is there stays.
     pub(crate) async fn open_shared(url: &str, folder: &Path, more: Vec<Arc<dyn Action>>) -> Self {
+        Self::open_shared_at(url, folder, None, more).await
+    }
+
+    /// The same, by another clock than the database's.
+    pub(crate) async fn open_shared_at(
+        url: &str,
+        folder: &Path,
+        clock: Option<Clock>,
+        more: Vec<Arc<dyn Action>>,
+    ) -> Self {
         let address: Address = url.parse().unwrap();
-        let clock = address.clock().await.unwrap();
+        let clock = match clock {
+            Some(clock) => clock,
+            None => address.clock().await.unwrap(),
+        };
         let store = PostgresStore::open(&address, clock).await.unwrap();
         let house = Self::furnish(store.clone(), clock, folder, more).await;
         let engine = Arc::clone(&house.engine);

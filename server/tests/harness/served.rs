@@ -3,9 +3,10 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -32,7 +33,7 @@ pub(crate) async fn allow(house: &House, key_id: &str, permissions: &[&str]) {
 
 /// A running server; it is killed when the test is done with it.
 pub(crate) struct Served {
-    process: Child,
+    process: Arc<Mutex<Child>>,
     pub(crate) address: String,
 }
 
@@ -49,28 +50,65 @@ impl Served {
         Self::begin(command)
     }
 
-    fn begin(mut command: Command) -> Self {
+    /// Starts what serves the folder.
+    pub(crate) fn begin(mut command: Command) -> Self {
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let first = lines.next().map_or_else(String::new, Result::unwrap);
-        let address = first.strip_prefix("listening on ").unwrap_or("").to_owned();
-        // Read on, so that the server is never blocked by a full pipe.
-        std::thread::spawn(move || lines.for_each(drop));
+        let process = Arc::new(Mutex::new(process));
+        let mut address = String::new();
+        for line in &mut lines {
+            let line = line.unwrap();
+            if let Some(there) = line.strip_prefix("listening on ") {
+                address = there.to_owned();
+                break;
+            }
+            kill_if_still(&process, &line);
+        }
+        // Read on: the server is never blocked by a full pipe, and is killed where it stands.
+        let watched = Arc::clone(&process);
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                kill_if_still(&watched, &line);
+            }
+        });
         Self { process, address }
     }
 
+    /// Waits until it was killed where it stands still.
+    pub(crate) fn died(self, point: &str) {
+        let begun = Instant::now();
+        while !self.is_dead() {
+            assert!(
+                begun.elapsed() < Duration::from_secs(30),
+                "it never came to {point}"
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Whether the process has ended.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.process.lock().unwrap().try_wait().unwrap().is_some()
+    }
+
     /// Kills it as the kernel does: nothing is finished.
-    pub(crate) fn kill(mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
+    pub(crate) fn kill(self) {
+        drop(self);
     }
 
     /// Asks it to stop (SIGTERM), and gives its exit code.
-    pub(crate) fn terminate(mut self) -> Option<i32> {
-        let id = self.process.id().to_string();
-        let asked = Command::new("kill").args(["-TERM", &id]).status().unwrap();
-        assert!(asked.success());
-        self.process.wait().unwrap().code()
+    pub(crate) fn terminate(self) -> Option<i32> {
+        self.signal("TERM");
+        self.process.lock().unwrap().wait().unwrap().code()
+    }
+
+    /// Sends a signal, by its name without `SIG`.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.process.lock().unwrap().id().to_string();
+        let sent = Command::new("kill")
+            .args([&format!("-{name}"), &id])
+            .status();
+        assert!(sent.unwrap().success());
     }
 
     pub(crate) fn get(&self, path: &str) -> Value {
@@ -86,8 +124,21 @@ impl Served {
         status
     }
 
+    /// A document, if there is an answer and it is one.
+    pub(crate) fn try_get(&self, path: &str) -> Option<Value> {
+        let mut answer = self.request(path).call().ok()?;
+        let good = answer.status().is_success();
+        let read = serde_json::from_reader(answer.body_mut().as_reader());
+        read.ok().filter(|_| good)
+    }
+
     /// Sends a document; gives the status and the answer.
     pub(crate) fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        self.try_post(path, body).unwrap()
+    }
+
+    /// The same; nothing when the connection breaks.
+    pub(crate) fn try_post(&self, path: &str, body: &Value) -> Option<(u16, Value)> {
         let answer = ureq::post(format!("{}{path}", self.address))
             .config()
             .http_status_as_error(false)
@@ -95,12 +146,12 @@ impl Served {
             .header("Authorization", format!("Bearer {SECRET}"))
             .header("Content-Type", "application/json")
             .send(body.to_string());
-        let mut answer = answer.unwrap();
+        let mut answer = answer.ok()?;
         let status = answer.status().as_u16();
-        (
-            status,
-            serde_json::from_reader(answer.body_mut().as_reader()).unwrap_or_default(),
-        )
+        let mut text = String::new();
+        let read = answer.body_mut().as_reader().read_to_string(&mut text);
+        read.ok()?;
+        Some((status, serde_json::from_str(&text).unwrap_or_default()))
     }
 
     fn request(&self, path: &str) -> ureq::RequestBuilder<ureq::typestate::WithoutBody> {
@@ -131,8 +182,18 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        let mut process = self.process.lock().unwrap();
+        let _ = process.kill();
+        let _ = process.wait();
+    }
+}
+
+/// Kills a process that says that it stands still where it was asked to.
+fn kill_if_still(process: &Mutex<Child>, line: &str) {
+    if line.starts_with("stands still at ") {
+        let mut process = process.lock().unwrap();
+        process.kill().unwrap();
+        process.wait().unwrap();
     }
 }
 

@@ -14,6 +14,7 @@ use super::bulk::{self, Verdict};
 use super::news::Teller;
 use super::{PATIENCE, fault};
 use crate::clock::Clock;
+use crate::engine::crash::{self, CrashPoint};
 use crate::store::StoreError;
 use crate::store::flat::{Begins, Transition};
 use crate::store::stood::Stood;
@@ -178,10 +179,13 @@ async fn transact(
     let begun = connection.begin().await;
     let mut own = begun.map_err(|error| Failed::Lost(fault(error)))?;
     match bulk::write(&mut own, batch, now).await {
-        Ok(verdicts) => match own.commit().await {
-            Ok(()) => Ok(verdicts),
-            Err(error) => Err(Failed::Unknown(fault(error))),
-        },
+        Ok(verdicts) => {
+            crash::at(CrashPoint::BeforeDatabaseCommit);
+            let done = own.commit().await;
+            done.map_err(|error| Failed::Unknown(fault(error)))?;
+            crash::at(CrashPoint::AfterDatabaseCommit);
+            Ok(verdicts)
+        }
         Err(error) => match own.rollback().await {
             Ok(()) => Err(Failed::Refused(error)),
             Err(_) => Err(Failed::Lost(error)),

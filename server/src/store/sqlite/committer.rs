@@ -13,6 +13,7 @@ use sluicegate_core::time::Instant;
 use super::bulk;
 use super::fault;
 use crate::clock::Clock;
+use crate::engine::crash::{self, CrashPoint};
 use crate::store::StoreError;
 use crate::store::flat::Transition;
 use crate::store::stood::Stood;
@@ -153,7 +154,10 @@ async fn transact(
             savepoint.rollback().await.map_err(fault)?;
         }
     }
-    transaction.commit().await.map_err(fault)
+    crash::at(CrashPoint::BeforeDatabaseCommit);
+    transaction.commit().await.map_err(fault)?;
+    crash::at(CrashPoint::AfterDatabaseCommit);
+    Ok(())
 }
 
 /// Tells a caller, once it is known whether the transaction is durable.

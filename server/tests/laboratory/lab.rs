@@ -1,0 +1,509 @@
+//! Experiments: a script is carried out against a process that dies, and what is left is
+//! compared with what is left without a death.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use sluicegate_core::audit;
+use sluicegate_core::ids::RunId;
+use sluicegate_core::value::Value;
+use sluicegate_server::engine::crash::CrashPoint;
+use sluicegate_server::store::by_key;
+
+use crate::harness::ground::Ground;
+use crate::harness::{House, by};
+use crate::script::Script;
+use crate::served::{self, Served};
+use crate::shapes;
+
+const KEY: &str = "work";
+/// Longer than any experiment takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How many passings of one point are tried: every one of the longest graph's nodes.
+const MOST: u32 = 12;
+
+/// What the next process calls itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Name {
+    /// As the dead one.
+    Same,
+    /// Otherwise.
+    Another,
+}
+
+impl Name {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Same => "the same name",
+            Self::Another => "another name",
+        }
+    }
+}
+
+/// One death.
+pub(crate) struct Experiment<'l> {
+    pub(crate) script: &'l Script,
+    pub(crate) point: CrashPoint,
+    /// At which passing of the point.
+    pub(crate) nth: u32,
+    pub(crate) name: Name,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Found {
+    /// The script does not come by this point, or not as often.
+    NotReached,
+    /// As without a death.
+    Same,
+    /// Otherwise, and how.
+    Different(String),
+}
+
+/// The scripts and what each leaves behind without a death.
+pub(crate) struct Lab {
+    scripts: Vec<(Script, Left)>,
+}
+
+impl Lab {
+    pub(crate) async fn new(scripts: Vec<Script>) -> Self {
+        let mut known = Vec::new();
+        for script in scripts {
+            let (left, died) = live(&script, None, Name::Another).await.unwrap();
+            assert!(!died);
+            assert_eq!(left.status, script.ends.as_str(), "{}", script.name);
+            assert!(
+                left.effects.values().all(|made| *made == 1),
+                "{}",
+                script.name
+            );
+            known.push((script, left));
+        }
+        Self { scripts: known }
+    }
+
+    pub(crate) fn script(&self, name: &str) -> &Script {
+        let found = self.scripts.iter().find(|(script, _)| script.name == name);
+        &found.unwrap().0
+    }
+
+    pub(crate) async fn carry_out(&self, experiment: &Experiment<'_>) -> Found {
+        let Experiment {
+            script,
+            point,
+            nth,
+            name,
+        } = experiment;
+        let known = self
+            .scripts
+            .iter()
+            .find(|(known, _)| known.name == script.name);
+        let expected = &known.unwrap().1;
+        let death = format!("{}:{nth}", point.as_str());
+        match live(script, Some(&death), *name).await {
+            Err(what) => Found::Different(what),
+            Ok((_, false)) => Found::NotReached,
+            Ok((left, true)) => match expected.differs_from(&left, script) {
+                None => Found::Same,
+                Some(what) => Found::Different(what),
+            },
+        }
+    }
+
+    /// Every experiment, as a matrix: a cell is how often the point was passed and survived.
+    /// Whether nothing was lost and nothing was done twice.
+    pub(crate) async fn matrix(&self) -> bool {
+        let (mut total, mut losses) = (0, Vec::new());
+        for name in [Name::Same, Name::Another] {
+            print!("\nsqlite, then by {:<14}", name.as_str());
+            for (script, _) in &self.scripts {
+                print!("{:>12}", script.name);
+            }
+            println!();
+            for point in CrashPoint::ALL {
+                print!("{:<30}", point.as_str());
+                for (script, _) in &self.scripts {
+                    let (survived, lost) = self.cell(script, *point, name).await;
+                    total += survived;
+                    let shown = match (survived, &lost) {
+                        (_, Some(_)) => "LOST".to_owned(),
+                        (0, None) => "-".to_owned(),
+                        (survived, None) => survived.to_string(),
+                    };
+                    print!("{shown:>12}");
+                    losses.extend(lost);
+                }
+                println!();
+            }
+        }
+        println!("\n{total} deaths survived; {} were not", losses.len());
+        for lost in &losses {
+            println!("{lost}");
+        }
+        losses.is_empty()
+    }
+
+    /// All passings of one point in one script.
+    async fn cell(&self, script: &Script, point: CrashPoint, name: Name) -> (u32, Option<String>) {
+        let mut survived = 0;
+        while survived < MOST {
+            let nth = survived + 1;
+            let experiment = Experiment {
+                script,
+                point,
+                nth,
+                name,
+            };
+            match self.carry_out(&experiment).await {
+                Found::NotReached => break,
+                Found::Same => survived += 1,
+                Found::Different(what) => {
+                    let place = format!("{} {} {nth}", script.name, point.as_str());
+                    return (survived, Some(format!("{place}: {what}")));
+                }
+            }
+        }
+        (survived, None)
+    }
+}
+
+/// What a script leaves behind.
+#[derive(Debug, PartialEq)]
+struct Left {
+    status: String,
+    /// What happened, but for who worked and when.
+    course: Vec<Value>,
+    nodes: BTreeMap<String, String>,
+    payloads: Vec<String>,
+    /// Children by node and attempt.
+    children: Vec<String>,
+    outputs: Option<Value>,
+    /// Decisions in the target's own tables, by claim.
+    effects: BTreeMap<String, u64>,
+    /// Runs, published revisions, the draft's version.
+    counts: (usize, usize, u64),
+    /// Acts on the workflow in the audit chain.
+    acts: Vec<String>,
+}
+
+impl Left {
+    /// How another differs from this one.
+    fn differs_from(&self, other: &Self, script: &Script) -> Option<String> {
+        let mut told = Vec::new();
+        let mut compare = |name: &str, same: bool, what: String| {
+            if !same {
+                told.push(format!("{name}: {what}"));
+            }
+        };
+        compare("status", self.status == other.status, other.status.clone());
+        compare(
+            "effects",
+            self.effects == other.effects,
+            format!("{:?}", other.effects),
+        );
+        compare(
+            "counts",
+            self.counts == other.counts,
+            format!("{:?}", other.counts),
+        );
+        compare("acts", self.acts == other.acts, format!("{:?}", other.acts));
+        compare(
+            "nodes",
+            self.nodes == other.nodes,
+            format!("{:?}", other.nodes),
+        );
+        let outputs = self.outputs == other.outputs;
+        compare("outputs", outputs, format!("{:?}", other.outputs));
+        // How often a busy module is asked, and where a cancellation finds the run, is a
+        // matter of time.
+        if !script.busy && !script.cancels {
+            compare(
+                "children",
+                self.children == other.children,
+                format!("{:?}", other.children),
+            );
+            compare(
+                "payloads",
+                self.payloads == other.payloads,
+                format!("{:?}", other.payloads),
+            );
+            let at = self
+                .course
+                .iter()
+                .zip(&other.course)
+                .position(|(a, b)| a != b);
+            let length = (self.course.len(), other.course.len());
+            let same = at.is_none() && length.0 == length.1;
+            let there = at.and_then(|at| Some((self.course.get(at)?, other.course.get(at)?)));
+            compare("course", same, format!("{there:?}, {length:?} events"));
+        }
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+}
+
+/// Carries a script out, with a death or without. Gives what is left, and whether the death
+/// was reached.
+async fn live(script: &Script, death: Option<&str>, name: Name) -> Result<(Left, bool), String> {
+    let ground = Ground::sqlite();
+    prepare(&ground, script).await;
+    let folder = ground.folder().to_owned();
+    let (own, death) = (script.clone(), death.map(str::to_owned));
+    let asking = tokio::task::spawn_blocking(move || {
+        let mut caller = Caller::new(&folder, death.as_deref(), name);
+        let run = caller.carry_out(&own)?;
+        let died = caller.died;
+        caller.server.kill();
+        Ok::<_, String>((run, died))
+    });
+    let (run, died) = asking.await.map_err(|error| error.to_string())??;
+    let script = script.clone();
+    let looking = tokio::spawn(async move { look(&ground, &script, &run).await });
+    let left = looking
+        .await
+        .map_err(|error| format!("the check failed: {error}"))?;
+    Ok((left, died))
+}
+
+async fn prepare(ground: &Ground, script: &Script) {
+    let house = ground.open(&[]).await;
+    house.sample_agents().await;
+    house.agent(shapes::echo()).await;
+    let may = [
+        "workflows.runs.read",
+        "workflows.runs.execute",
+        "workflows.runs.cancel",
+        "workflows.definitions.manage",
+        "workflows.definitions.read",
+        "workflows.definitions.publish",
+        "expenses.claims.read",
+        "expenses.claims.write",
+    ];
+    served::allow(&house, "k1", &may).await;
+    if script.busy {
+        ground.busy_claims(Duration::from_millis(1_500)).await;
+    }
+}
+
+/// Whoever asks, and asks again when no answer comes.
+struct Caller {
+    folder: std::path::PathBuf,
+    server: Served,
+    name: &'static str,
+    died: bool,
+    begun: Instant,
+}
+
+impl Caller {
+    fn new(folder: &std::path::Path, death: Option<&str>, name: Name) -> Self {
+        let mut environment = vec![("SLUICEGATE_WORKER_NAME", "first")];
+        environment.extend(death.map(|death| ("SLUICEGATE_CRASH_AT", death)));
+        Self {
+            folder: folder.to_owned(),
+            server: start(folder, &environment),
+            name: if name == Name::Same {
+                "first"
+            } else {
+                "second"
+            },
+            died: false,
+            begun: Instant::now(),
+        }
+    }
+
+    fn carry_out(&mut self, script: &Script) -> Result<RunId, String> {
+        let created = self.post("/api/workflows", &json!({"key": KEY, "name": "Work"}))?;
+        if !matches!(created.0, 201 | 409) {
+            return Err(format!("create: {created:?}"));
+        }
+        let detail = self.get(&format!("/api/workflows/detail?key={KEY}"))?;
+        let id = detail["workflowId"].clone();
+        let save = json!({"workflowId": id, "expectedRevision": 1, "graph": script.graph});
+        let saved = self.post("/api/workflows/update", &save)?;
+        // A save whose answer was lost is found out by its conflict.
+        if saved.0 != 200 && saved.1["draftVersion"] != 2 {
+            return Err(format!("save: {saved:?}"));
+        }
+        let publish = json!({"workflowId": id, "expectedRevision": 2});
+        let published = self.post("/api/workflows/publish", &publish)?;
+        if (published.0, &published.1["revision"]) != (200, &json!(1)) {
+            return Err(format!("publish: {published:?}"));
+        }
+        let body = json!({"workflowKey": KEY, "input": script.input, "idempotencyKey": "k"});
+        let accepted = self.post("/api/workflow-runs", &body)?;
+        let run = accepted.1["runId"].as_str().unwrap_or_default().to_owned();
+        if accepted.0 != 202 {
+            return Err(format!("enqueue: {accepted:?}"));
+        }
+        if script.cancels {
+            self.until(&run, |status| status == "waiting-agent" || is_over(status))?;
+            // Its lease is renewed meanwhile.
+            std::thread::sleep(Duration::from_millis(250));
+            let cancel = json!({"runId": run});
+            let cancelled = self.post("/api/workflow-runs/cancel", &cancel)?;
+            if cancelled.0 != 200 {
+                return Err(format!("cancel: {cancelled:?}"));
+            }
+        }
+        self.until(&run, is_over)?;
+        // What comes after the end may still be reached.
+        std::thread::sleep(Duration::from_millis(30));
+        self.alive()?;
+        Ok(RunId::new(run))
+    }
+
+    fn until(&mut self, run: &str, reached: impl Fn(&str) -> bool) -> Result<(), String> {
+        loop {
+            let answer = self.get(&format!("/api/workflow-runs/result?runId={run}"))?;
+            let status = answer["status"].as_str().unwrap_or_default();
+            if reached(status) {
+                return Ok(());
+            }
+            if self.begun.elapsed() > PATIENCE {
+                return Err(format!("the run stays {status}"));
+            }
+            std::thread::sleep(Duration::from_millis(15));
+        }
+    }
+
+    fn post(&mut self, path: &str, body: &Value) -> Result<(u16, Value), String> {
+        self.again(|server| server.try_post(path, body))
+    }
+
+    fn get(&mut self, path: &str) -> Result<Value, String> {
+        self.again(|server| server.try_get(path))
+    }
+
+    fn again<T>(&mut self, ask: impl Fn(&Served) -> Option<T>) -> Result<T, String> {
+        loop {
+            self.alive()?;
+            if let Some(answer) = ask(&self.server) {
+                return Ok(answer);
+            }
+            if self.begun.elapsed() > PATIENCE {
+                return Err("no answer".to_owned());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Starts another process where this one is dead.
+    fn alive(&mut self) -> Result<(), String> {
+        if !self.server.is_dead() {
+            return Ok(());
+        }
+        if self.died {
+            return Err("the process died a second time".to_owned());
+        }
+        self.died = true;
+        self.server = start(&self.folder, &[("SLUICEGATE_WORKER_NAME", self.name)]);
+        Ok(())
+    }
+}
+
+fn is_over(status: &str) -> bool {
+    ["succeeded", "failed", "refused", "cancelled"].contains(&status)
+}
+
+fn start(folder: &std::path::Path, environment: &[(&str, &str)]) -> Served {
+    let mut all = vec![
+        ("SLUICEGATE_LEASE_MS", "1000"),
+        ("SLUICEGATE_RENEW_MS", "100"),
+    ];
+    all.extend(environment);
+    Served::start(folder, &all)
+}
+
+/// Looks at what is left, and at everything that must hold of it by itself.
+async fn look(ground: &Ground, script: &Script, run: &RunId) -> Left {
+    let house = ground.open(&[]).await;
+    house.check(run).await;
+    let tenant = by().tenant;
+    let detail = house.store.run_detail(&tenant, run).await.unwrap();
+    let mut effects = BTreeMap::new();
+    for claim in &script.claims {
+        let made = house.claims.claim_mutations(&tenant, claim).await.unwrap();
+        effects.insert(claim.clone(), made);
+    }
+    let nodes = detail.nodes.iter();
+    let nodes = nodes.map(|node| (node.node_id.to_string(), format!("{:?}", node.status)));
+    let mut payloads: Vec<_> = detail
+        .payloads
+        .iter()
+        .map(|p| p.payload_id.to_string())
+        .collect();
+    payloads.sort();
+    let children = house.children(run).await.into_iter();
+    let children = children.map(|c| format!("{} {} {:?}", c.node_id, c.attempt, c.status));
+    let result = house.engine.result(&tenant, run).await.unwrap();
+    let workflow = house.store.workflow(&tenant, &by_key(KEY)).await.unwrap();
+    Left {
+        status: detail.row.row.status.as_str().to_owned(),
+        course: course(&house, run).await,
+        nodes: nodes.collect(),
+        payloads,
+        children: children.collect(),
+        outputs: result.outputs.map(|outputs| json!(outputs)),
+        effects,
+        counts: counts(&house, &workflow).await,
+        acts: acts(&house, &workflow.row.workflow_id).await,
+    }
+}
+
+async fn counts(
+    house: &House,
+    workflow: &sluicegate_server::store::WorkflowDetail,
+) -> (usize, usize, u64) {
+    let filter = sluicegate_server::store::RunFilter {
+        limit: 100,
+        ..Default::default()
+    };
+    let runs = house.store.runs(&by().tenant, &filter).await.unwrap();
+    (
+        runs.len(),
+        workflow.revisions.len(),
+        workflow.row.draft_version,
+    )
+}
+
+/// The acts on the workflow, in their order.
+async fn acts(house: &House, id: &str) -> Vec<String> {
+    let tenant = by().tenant;
+    let entries = house.store.audit_after(&tenant, 0, 10_000).await.unwrap();
+    let head = house.store.audit_head(&tenant).await.unwrap();
+    assert!(audit::verify(&entries, Some(head), None).valid);
+    let own = entries.iter().filter(|entry| entry["subject"]["id"] == id);
+    own.map(|entry| entry["action"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+async fn course(house: &House, run: &RunId) -> Vec<Value> {
+    let kept = [
+        "nodeId",
+        "attempt",
+        "edgeId",
+        "status",
+        "outcomePort",
+        "state",
+        "code",
+        "output",
+        "usage",
+    ];
+    let mut seen = Vec::new();
+    for event in house.events(run).await {
+        if ["run.claimed", "run.recovered"].contains(&event.event_type.as_str()) {
+            continue;
+        }
+        let mut payload = event.payload;
+        if let Some(usage) = payload.get_mut("usage").and_then(Value::as_object_mut) {
+            // Ids of children are made anew each time.
+            usage.remove("includedChildRunIds");
+        }
+        let members = payload.as_object().unwrap().iter();
+        let members = members.filter(|(name, _)| kept.contains(&name.as_str()));
+        let members: BTreeMap<_, _> = members.collect();
+        seen.push(json!([event.event_type, members]));
+    }
+    seen
+}
