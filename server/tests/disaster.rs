@@ -1,0 +1,245 @@
+//! What happens to the process from outside (server.md §1; run-machine.md W5, W6): a second
+//! server on one folder, a full disk, a folder that cannot be written, a clock that is set.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+#[path = "harness/counting.rs"]
+mod counting;
+#[path = "harness/hand.rs"]
+mod hand;
+mod harness;
+#[path = "harness/served.rs"]
+mod served;
+#[path = "harness/shapes.rs"]
+mod shapes;
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use counting::{Business, Count, policy};
+use hand::Hand;
+use harness::ground::Ground;
+use serde_json::json;
+use served::Served;
+use sluicegate_core::ids::RunId;
+use sluicegate_core::run::{ChildKind, RunStatus};
+use sluicegate_core::time::Instant as Time;
+use sluicegate_core::value::Value;
+use sluicegate_server::clock::Clock;
+use sluicegate_server::store::RunFilter;
+
+const AGENT: ChildKind = ChildKind::Agent;
+const ACTION: ChildKind = ChildKind::Action;
+const HOUR: i64 = 3_600_000;
+
+/// A folder with the workflow `work` of one agent, and a key.
+async fn prepared(ground: &Ground) {
+    let house = ground.open(&[]).await;
+    house.agent(shapes::echo()).await;
+    let graph = shapes::line(&[AGENT], &policy(1, &[], 0));
+    house.publish("work", &graph).await;
+    let may = ["workflows.runs.read", "workflows.runs.execute"];
+    served::allow(&house, "k1", &may).await;
+}
+
+/// A start that is refused: exit code 2 and one line.
+fn refused(folder: &Path) -> String {
+    let Output { status, stderr, .. } = served::command(folder, &[]).output().unwrap();
+    let said = String::from_utf8(stderr).unwrap();
+    assert_eq!(status.code(), Some(2), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    said
+}
+
+fn enqueue(server: &Served, input: &Value, key: &str) -> RunId {
+    let body = json!({"workflowKey": "work", "input": input, "idempotencyKey": key});
+    let (status, answer) = server.post("/api/workflow-runs", &body);
+    assert_eq!(status, 202, "{answer}");
+    RunId::from(answer["runId"].as_str().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn w6_a_second_server_on_a_folder_refuses_and_disturbs_nothing() {
+    let ground = Ground::sqlite();
+    prepared(&ground).await;
+    let server = Served::start(ground.folder(), &[]);
+    let run = enqueue(&server, &json!("slow"), "k");
+    server.until(&run, |status| status == "waiting-agent");
+    assert!(refused(ground.folder()).contains("held by another process"));
+    // A process that stands still holds it too.
+    server.signal("STOP");
+    assert!(refused(ground.folder()).contains("held by another process"));
+    server.signal("CONT");
+    server.until(&run, |status| status == "succeeded");
+    server.kill();
+    let server = Served::start(ground.folder(), &[]);
+    server.until(&enqueue(&server, &json!("x"), "k2"), |status| {
+        status == "succeeded"
+    });
+    server.kill();
+    let house = ground.open(&[]).await;
+    house.check(&run).await;
+    assert!(house.named(&run, "run.recovered").await.is_empty());
+    assert_eq!(house.children(&run).await[0].executions, 1);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_refused_in_one_line() {
+    let said = refused(Path::new("/proc/sluicegate"));
+    assert!(said.contains("/proc/sluicegate"), "{said}");
+}
+
+/// Files may not grow beyond this many blocks of 512 bytes: the disk is full.
+const FULL: u32 = 4_000;
+
+fn start_on_a_full_disk(folder: &Path, log: std::fs::File) -> Served {
+    let real = served::command(folder, &[]);
+    let mut limited = Command::new("/bin/sh");
+    let script = format!("trap '' XFSZ; ulimit -f {FULL}; exec \"$0\" \"$@\"");
+    limited
+        .args(["-c", &script])
+        .arg(real.get_program())
+        .args(real.get_args());
+    limited.stderr(log);
+    Served::begin(limited)
+}
+
+/// What was accepted before the disk was full is there and ends well once there is room; what
+/// was not accepted is not there. Readers are answered all along.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_refuses_and_loses_nothing() {
+    let ground = Ground::sqlite();
+    prepared(&ground).await;
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let server = start_on_a_full_disk(ground.folder(), log.reopen().unwrap());
+    let big = json!("x".repeat(30_000));
+    let mut accepted = Vec::new();
+    let refused = (0..400).find_map(|n| {
+        let body = json!({"workflowKey": "work", "input": big,
+                          "idempotencyKey": format!("k{n}")});
+        let (status, answer) = server.post("/api/workflow-runs", &body);
+        if status == 202 {
+            accepted.push(RunId::from(answer["runId"].as_str().unwrap()));
+            return None;
+        }
+        Some((status, answer))
+    });
+    let (status, problem) = refused.unwrap();
+    assert_eq!((status, &problem["code"]), (503, &json!("UNAVAILABLE")));
+    assert!(
+        !problem.to_string().contains("disk"),
+        "the database's words stay inside"
+    );
+    assert!(accepted.len() > 5);
+    // It lives, and readers are answered.
+    for run in &accepted {
+        let row = server.get(&format!("/api/workflow-runs/detail?runId={run}"));
+        assert_eq!(row["runId"], run.as_str());
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    let begun = Instant::now();
+    assert_eq!(server.terminate(), Some(0));
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    let mut said = String::new();
+    log.reopen().unwrap().read_to_string(&mut said).unwrap();
+    assert!(said.contains("a transaction failed"), "{said}");
+    assert!(
+        said.lines().count() < 2_000,
+        "it does not spin: {}",
+        said.lines().count()
+    );
+    let server = Served::start(ground.folder(), &[]);
+    for run in &accepted {
+        server.until(run, |status| status == "succeeded");
+    }
+    server.kill();
+    let house = ground.open(&[]).await;
+    for run in &accepted {
+        house.check(run).await;
+        assert_eq!(house.children(run).await.len(), 1);
+    }
+    let filter = RunFilter {
+        limit: 1_000,
+        ..RunFilter::default()
+    };
+    let tenant = harness::by().tenant;
+    let runs = house.store.runs(&tenant, &filter).await.unwrap();
+    assert_eq!(runs.len(), accepted.len(), "what was refused is not there");
+}
+
+/// The clock of a process that begins after the machine's was set by so many milliseconds.
+fn set_by(by_ms: i64) -> Clock {
+    let now = Clock::start().now().0;
+    Clock::at(Time(now.saturating_add_signed(by_ms)))
+}
+
+/// The machine's clock is set by an hour between two processes: nobody waits for leases of
+/// the dead, time never runs back in a log, nothing is done twice.
+async fn stepped(ground: &Ground, by: i64) {
+    let business = Arc::new(Business::default());
+    let house = shapes::house(ground, &business, &[ACTION, ACTION], &policy(1, &[], 0)).await;
+    let held = house.enqueue("work", json!({}), "held").await.run_id;
+    let queued = house.enqueue("work", json!({}), "queued").await.run_id;
+    let mut dead = Hand::claim(&house, "dead", 30_000).await;
+    dead.go_on().await;
+    drop(house);
+    let clock = set_by(by);
+    let house = ground.open_at(clock, &[Count::new(&business)]).await;
+    house.store.void_leases().await.unwrap();
+    let begun = Instant::now();
+    let workers = house.workers("alive");
+    for run in [&held, &queued] {
+        assert_eq!(house.ended(run).await, RunStatus::Succeeded);
+        house.check(run).await;
+        let events = house.events(run).await;
+        assert!(events.is_sorted_by_key(|event| event.recorded_at));
+    }
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert_eq!(business.effects.lock().unwrap().len(), 4);
+    let workflows = house.enqueue("work", json!({}), "later").await.run_id;
+    assert_eq!(house.ended(&workflows).await, RunStatus::Succeeded);
+    house.check(&workflows).await;
+    assert!(workers.stop(Duration::from_secs(5)).await);
+}
+
+#[tokio::test]
+async fn w5_a_clock_that_is_set_by_an_hour_between_processes_changes_nothing() {
+    stepped(&Ground::sqlite(), HOUR).await;
+    stepped(&Ground::sqlite(), -HOUR).await;
+}
+
+/// The clock is set back during a retry wait: the retry keeps the time that was stored, and
+/// is not begun before it.
+async fn stepped_wait(ground: &Ground) {
+    let business = Arc::new(Business::default());
+    let wait = policy(2, &["x.busy"], 1_000);
+    let house = shapes::house(ground, &business, &[ACTION], &wait).await;
+    let workers = house.workers("w1");
+    let run = house
+        .enqueue("work", json!({"failFirst": "x.busy"}), "k")
+        .await
+        .run_id;
+    house
+        .until(&run, |status| status == RunStatus::WaitingRetry)
+        .await;
+    assert!(workers.stop(Duration::from_secs(5)).await);
+    let scheduled = house.events(&run).await.pop().unwrap();
+    let due = scheduled.payload["nextAttemptAt"].as_u64().unwrap();
+    let clock = set_by(-1_500);
+    let house = ground.open_at(clock, &[Count::new(&business)]).await;
+    let workers = house.workers("w2");
+    assert_eq!(house.ended(&run).await, RunStatus::Succeeded);
+    house.check(&run).await;
+    let started = house.named(&run, "node.retry.started").await.remove(0);
+    assert!(started.recorded_at.0 >= due);
+    assert!(started.recorded_at.0 < due + 1_000);
+    assert!(workers.stop(Duration::from_secs(5)).await);
+}
+
+#[tokio::test]
+async fn b062_a_clock_that_is_set_back_begins_no_retry_early() {
+    stepped_wait(&Ground::sqlite()).await;
+}
