@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sluicegate_server::actions::Action;
 use sluicegate_server::clock::Clock;
@@ -89,33 +88,34 @@ impl Ground {
         }
     }
 
-    /// The claims module takes no decision from now on for this long: its own table says so.
-    pub(crate) async fn busy_claims(&self, wait: Duration) {
-        let until = SystemTime::now() + wait;
-        let until = until.duration_since(UNIX_EPOCH).unwrap().as_millis();
+    /// The claims module takes no decision from now on: its own table says so.
+    pub(crate) async fn busy_claims(&self) {
+        let name = "trigger claims_are_busy before insert on expenses_decisions";
+        self.execute(&match self.url {
+            None => format!("create {name} begin select raise(abort, 'busy'); end"),
+            Some(_) => format!(
+                "create function claims_are_busy() returns trigger language plpgsql as
+                     'begin raise exception ''busy''; end';
+                 create {name} for each row execute function claims_are_busy()"
+            ),
+        })
+        .await;
+    }
+
+    /// It takes decisions again.
+    pub(crate) async fn idle_claims(&self) {
+        self.execute(match self.url {
+            None => "drop trigger claims_are_busy",
+            Some(_) => "drop trigger claims_are_busy on expenses_decisions",
+        })
+        .await;
+    }
+
+    /// Runs statements behind the store's back.
+    async fn execute(&self, sql: &str) {
         match &self.url {
-            None => {
-                let trigger = format!(
-                    "create trigger claims_are_busy before insert on expenses_decisions
-                     when unixepoch('subsec') * 1000 < {until}
-                     begin select raise(abort, 'busy'); end"
-                );
-                raw::run(&mut raw::open(self.folder()).await, &trigger).await;
-            }
-            Some(url) => {
-                let trigger = format!(
-                    "create function claims_are_busy() returns trigger language plpgsql as
-                     'begin
-                        if extract(epoch from clock_timestamp()) * 1000 < {until} then
-                            raise exception ''busy'';
-                        end if;
-                        return new;
-                      end';
-                     create trigger claims_are_busy before insert on expenses_decisions
-                         for each row execute function claims_are_busy()"
-                );
-                cluster::execute(url, &trigger).await;
-            }
+            None => raw::run(&mut raw::open(self.folder()).await, sql).await,
+            Some(url) => cluster::execute(url, sql).await,
         }
     }
 

@@ -13,6 +13,7 @@ use serde_json::Value;
 use sluicegate_core::ids::{Hash, RunId};
 use sluicegate_server::store::ApiKey;
 
+use crate::harness::ground::Ground;
 use crate::harness::{House, by};
 
 const SECRET: &str = "sgk_for-a-test";
@@ -41,6 +42,13 @@ impl Served {
     /// Starts the binary on a folder, with more environment variables.
     pub(crate) fn start(folder: &Path, environment: &[(&str, &str)]) -> Self {
         Self::begin(command(folder, environment))
+    }
+
+    /// Starts it on a database, with more environment variables.
+    pub(crate) fn on(ground: &Ground, environment: &[(&str, &str)]) -> Self {
+        let mut all = environment.to_vec();
+        all.extend(ground.url().map(|url| ("SLUICEGATE_DATABASE_URL", url)));
+        Self::start(ground.folder(), &all)
     }
 
     /// The same, with its log in a file.

@@ -2,6 +2,8 @@
 //! compared with what is left without a death.
 
 use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -9,7 +11,8 @@ use sluicegate_core::audit;
 use sluicegate_core::ids::RunId;
 use sluicegate_core::value::Value;
 use sluicegate_server::engine::crash::CrashPoint;
-use sluicegate_server::store::by_key;
+use sluicegate_server::engine::repair::Repair;
+use sluicegate_server::store::{StoreError, by_key};
 
 use crate::harness::ground::Ground;
 use crate::harness::{House, by};
@@ -42,8 +45,34 @@ impl Name {
     }
 }
 
+/// Which database.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Database {
+    Sqlite,
+    Postgres,
+}
+
+impl Database {
+    pub(crate) const ALL: [Self; 2] = [Self::Sqlite, Self::Postgres];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
+        }
+    }
+
+    async fn ground(self) -> Ground {
+        match self {
+            Self::Sqlite => Ground::sqlite(),
+            Self::Postgres => Ground::postgres().await,
+        }
+    }
+}
+
 /// One death.
 pub(crate) struct Experiment<'l> {
+    pub(crate) database: Database,
     pub(crate) script: &'l Script,
     pub(crate) point: CrashPoint,
     /// At which passing of the point.
@@ -71,7 +100,9 @@ impl Lab {
     pub(crate) async fn new(scripts: Vec<Script>) -> Self {
         let mut known = Vec::new();
         for script in scripts {
-            let (left, died) = live(&script, None, Name::Another).await.unwrap();
+            let (left, died) = live(Database::Sqlite, &script, None, Name::Another)
+                .await
+                .unwrap();
             assert!(!died);
             assert_eq!(left.status, script.ends.as_str(), "{}", script.name);
             assert!(
@@ -91,6 +122,7 @@ impl Lab {
 
     pub(crate) async fn carry_out(&self, experiment: &Experiment<'_>) -> Found {
         let Experiment {
+            database,
             script,
             point,
             nth,
@@ -102,7 +134,7 @@ impl Lab {
             .find(|(known, _)| known.name == script.name);
         let expected = &known.unwrap().1;
         let death = format!("{}:{nth}", point.as_str());
-        match live(script, Some(&death), *name).await {
+        match live(*database, script, Some(&death), *name).await {
             Err(what) => Found::Different(what),
             Ok((_, false)) => Found::NotReached,
             Ok((left, true)) => match expected.differs_from(&left, script) {
@@ -116,8 +148,14 @@ impl Lab {
     /// Whether nothing was lost and nothing was done twice.
     pub(crate) async fn matrix(&self) -> bool {
         let (mut total, mut losses) = (0, Vec::new());
-        for name in [Name::Same, Name::Another] {
-            print!("\nsqlite, then by {:<14}", name.as_str());
+        for (database, name) in Database::ALL
+            .into_iter()
+            .flat_map(|database| [(database, Name::Same), (database, Name::Another)])
+        {
+            print!(
+                "\n{:<30}",
+                format!("{}, {}", database.as_str(), name.as_str())
+            );
             for (script, _) in &self.scripts {
                 print!("{:>12}", script.name);
             }
@@ -125,7 +163,7 @@ impl Lab {
             for point in CrashPoint::ALL {
                 print!("{:<30}", point.as_str());
                 for (script, _) in &self.scripts {
-                    let (survived, lost) = self.cell(script, *point, name).await;
+                    let (survived, lost) = self.cell(database, script, *point, name).await;
                     total += survived;
                     let shown = match (survived, &lost) {
                         (_, Some(_)) => "LOST".to_owned(),
@@ -133,6 +171,7 @@ impl Lab {
                         (survived, None) => survived.to_string(),
                     };
                     print!("{shown:>12}");
+                    let _ = std::io::stdout().flush();
                     losses.extend(lost);
                 }
                 println!();
@@ -146,11 +185,18 @@ impl Lab {
     }
 
     /// All passings of one point in one script.
-    async fn cell(&self, script: &Script, point: CrashPoint, name: Name) -> (u32, Option<String>) {
+    async fn cell(
+        &self,
+        database: Database,
+        script: &Script,
+        point: CrashPoint,
+        name: Name,
+    ) -> (u32, Option<String>) {
         let mut survived = 0;
         while survived < MOST {
             let nth = survived + 1;
             let experiment = Experiment {
+                database,
                 script,
                 point,
                 nth,
@@ -160,7 +206,12 @@ impl Lab {
                 Found::NotReached => break,
                 Found::Same => survived += 1,
                 Found::Different(what) => {
-                    let place = format!("{} {} {nth}", script.name, point.as_str());
+                    let place = format!(
+                        "{} {} {} {nth}",
+                        database.as_str(),
+                        script.name,
+                        point.as_str()
+                    );
                     return (survived, Some(format!("{place}: {what}")));
                 }
             }
@@ -245,13 +296,18 @@ impl Left {
 
 /// Carries a script out, with a death or without. Gives what is left, and whether the death
 /// was reached.
-async fn live(script: &Script, death: Option<&str>, name: Name) -> Result<(Left, bool), String> {
-    let ground = Ground::sqlite();
-    prepare(&ground, script).await;
-    let folder = ground.folder().to_owned();
-    let (own, death) = (script.clone(), death.map(str::to_owned));
+async fn live(
+    database: Database,
+    script: &Script,
+    death: Option<&str>,
+    name: Name,
+) -> Result<(Left, bool), String> {
+    let ground = Arc::new(database.ground().await);
+    prepare(&ground).await;
+    let (there, own) = (Arc::clone(&ground), script.clone());
+    let death = death.map(str::to_owned);
     let asking = tokio::task::spawn_blocking(move || {
-        let mut caller = Caller::new(&folder, death.as_deref(), name);
+        let mut caller = Caller::new(there, death.as_deref(), name);
         let run = caller.carry_out(&own)?;
         let died = caller.died;
         caller.server.kill();
@@ -266,7 +322,7 @@ async fn live(script: &Script, death: Option<&str>, name: Name) -> Result<(Left,
     Ok((left, died))
 }
 
-async fn prepare(ground: &Ground, script: &Script) {
+async fn prepare(ground: &Ground) {
     let house = ground.open(&[]).await;
     house.sample_agents().await;
     house.agent(shapes::echo()).await;
@@ -281,14 +337,11 @@ async fn prepare(ground: &Ground, script: &Script) {
         "expenses.claims.write",
     ];
     served::allow(&house, "k1", &may).await;
-    if script.busy {
-        ground.busy_claims(Duration::from_millis(1_500)).await;
-    }
 }
 
 /// Whoever asks, and asks again when no answer comes.
 struct Caller {
-    folder: std::path::PathBuf,
+    ground: Arc<Ground>,
     server: Served,
     name: &'static str,
     died: bool,
@@ -296,12 +349,12 @@ struct Caller {
 }
 
 impl Caller {
-    fn new(folder: &std::path::Path, death: Option<&str>, name: Name) -> Self {
+    fn new(ground: Arc<Ground>, death: Option<&str>, name: Name) -> Self {
         let mut environment = vec![("SLUICEGATE_WORKER_NAME", "first")];
         environment.extend(death.map(|death| ("SLUICEGATE_CRASH_AT", death)));
         Self {
-            folder: folder.to_owned(),
-            server: start(folder, &environment),
+            server: start(&ground, &environment),
+            ground,
             name: if name == Name::Same {
                 "first"
             } else {
@@ -330,11 +383,18 @@ impl Caller {
         if (published.0, &published.1["revision"]) != (200, &json!(1)) {
             return Err(format!("publish: {published:?}"));
         }
+        if script.busy {
+            tokio::runtime::Handle::current().block_on(self.ground.busy_claims());
+        }
         let body = json!({"workflowKey": KEY, "input": script.input, "idempotencyKey": "k"});
         let accepted = self.post("/api/workflow-runs", &body)?;
         let run = accepted.1["runId"].as_str().unwrap_or_default().to_owned();
         if accepted.0 != 202 {
             return Err(format!("enqueue: {accepted:?}"));
+        }
+        if script.busy {
+            self.until(&run, |status| status == "waiting-retry" || is_over(status))?;
+            tokio::runtime::Handle::current().block_on(self.ground.idle_claims());
         }
         if script.cancels {
             self.until(&run, |status| status == "waiting-agent" || is_over(status))?;
@@ -397,7 +457,7 @@ impl Caller {
             return Err("the process died a second time".to_owned());
         }
         self.died = true;
-        self.server = start(&self.folder, &[("SLUICEGATE_WORKER_NAME", self.name)]);
+        self.server = start(&self.ground, &[("SLUICEGATE_WORKER_NAME", self.name)]);
         Ok(())
     }
 }
@@ -406,13 +466,13 @@ fn is_over(status: &str) -> bool {
     ["succeeded", "failed", "refused", "cancelled"].contains(&status)
 }
 
-fn start(folder: &std::path::Path, environment: &[(&str, &str)]) -> Served {
+fn start(ground: &Ground, environment: &[(&str, &str)]) -> Served {
     let mut all = vec![
         ("SLUICEGATE_LEASE_MS", "1000"),
         ("SLUICEGATE_RENEW_MS", "100"),
     ];
     all.extend(environment);
-    Served::start(folder, &all)
+    Served::on(ground, &all)
 }
 
 /// Looks at what is left, and at everything that must hold of it by itself.
@@ -426,6 +486,16 @@ async fn look(ground: &Ground, script: &Script, run: &RunId) -> Left {
         let made = house.claims.claim_mutations(&tenant, claim).await.unwrap();
         effects.insert(claim.clone(), made);
     }
+    let mut wrong = Vec::new();
+    let repair = Repair::new(&*house.store, false);
+    let looked = repair.run(|finding| {
+        wrong.push(finding.clone());
+        Ok::<_, StoreError>(())
+    });
+    assert!(
+        looked.await.unwrap().runs > 0 && wrong.is_empty(),
+        "{wrong:?}"
+    );
     let nodes = detail.nodes.iter();
     let nodes = nodes.map(|node| (node.node_id.to_string(), format!("{:?}", node.status)));
     let mut payloads: Vec<_> = detail

@@ -18,7 +18,7 @@ mod shapes;
 
 use std::sync::Arc;
 
-use lab::{Experiment, Found, Lab, Name};
+use lab::{Database, Experiment, Found, Lab, Name};
 use sluicegate_server::engine::crash::CrashPoint;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -42,29 +42,31 @@ fn passes(point: CrashPoint) -> &'static str {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_death_at_any_point_changes_nothing_but_who_worked() {
     let lab = Arc::new(Lab::new(script::all()).await);
-    let (room, mut running) = (Arc::new(Semaphore::new(3)), JoinSet::new());
+    let (room, mut running) = (Arc::new(Semaphore::new(4)), JoinSet::new());
     // Retention goes along days: tests/retention.rs has its points.
     let sweeping = CrashPoint::BeforeRetention..=CrashPoint::DuringDeletion;
     let points = CrashPoint::ALL
         .iter()
         .filter(|point| !sweeping.contains(point));
-    for point in points {
+    let each = points.flat_map(|point| Database::ALL.map(|database| (database, *point)));
+    for (database, point) in each {
         let (lab, room) = (Arc::clone(&lab), Arc::clone(&room));
         running.spawn(async move {
             let _room = room.acquire().await;
             let experiment = Experiment {
-                script: lab.script(passes(*point)),
-                point: *point,
+                database,
+                script: lab.script(passes(point)),
+                point,
                 nth: 1,
                 name: Name::Another,
             };
-            (point.as_str(), lab.carry_out(&experiment).await)
+            (database, point, lab.carry_out(&experiment).await)
         });
     }
     let found = running.join_all().await;
     let other: Vec<_> = found
         .iter()
-        .filter(|(_, found)| *found != Found::Same)
+        .filter(|(.., found)| *found != Found::Same)
         .collect();
     assert!(other.is_empty(), "{other:#?}");
 }

@@ -17,7 +17,7 @@ pub(crate) struct Script {
     pub(crate) input: Value,
     /// Whether it is cancelled once its child is waited for.
     pub(crate) cancels: bool,
-    /// Whether the module that it calls is busy at first.
+    /// Whether the module that it calls is busy until a retry is waited for.
     pub(crate) busy: bool,
     /// The claims that it decides about, each once.
     pub(crate) claims: Vec<String>,
@@ -70,7 +70,7 @@ fn line() -> Script {
     }
 }
 
-/// An action whose module is busy for a while.
+/// An action whose module is busy at first.
 fn retry() -> Script {
     let claims = vec!["busy-1".to_owned(), "busy-2".to_owned()];
     Script {
