@@ -2,7 +2,6 @@
 //! compared with what is left without a death.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,6 +12,9 @@ use sluicegate_core::value::Value;
 use sluicegate_server::engine::crash::CrashPoint;
 use sluicegate_server::engine::repair::Repair;
 use sluicegate_server::store::{StoreError, by_key};
+
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 use crate::harness::ground::Ground;
 use crate::harness::{House, by};
@@ -26,6 +28,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How many passings of one point are tried: every one of the longest graph's nodes.
 const MOST: u32 = 12;
+
+/// Experiments at the same time; they mostly wait.
+pub(crate) const AT_ONCE: usize = 4;
+
+/// How often a point was passed and survived, and the first loss, by point and script.
+type Cells = BTreeMap<(CrashPoint, &'static str), (u32, Option<String>)>;
 
 /// What the next process calls itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -146,35 +154,34 @@ impl Lab {
 
     /// Every experiment, as a matrix: a cell is how often the point was passed and survived.
     /// Whether nothing was lost and nothing was done twice.
-    pub(crate) async fn matrix(&self) -> bool {
+    pub(crate) async fn matrix(self: &Arc<Self>) -> bool {
         let (mut total, mut losses) = (0, Vec::new());
-        for (database, name) in Database::ALL
-            .into_iter()
-            .flat_map(|database| [(database, Name::Same), (database, Name::Another)])
-        {
-            print!(
-                "\n{:<30}",
-                format!("{}, {}", database.as_str(), name.as_str())
-            );
-            for (script, _) in &self.scripts {
-                print!("{:>12}", script.name);
-            }
-            println!();
-            for point in CrashPoint::ALL {
-                print!("{:<30}", point.as_str());
+        for database in Database::ALL {
+            for name in [Name::Another, Name::Same] {
+                let cells = self.cells(database, name).await;
+                print!(
+                    "\n{:<30}",
+                    format!("{}, {}", database.as_str(), name.as_str())
+                );
                 for (script, _) in &self.scripts {
-                    let (survived, lost) = self.cell(database, script, *point, name).await;
-                    total += survived;
-                    let shown = match (survived, &lost) {
-                        (_, Some(_)) => "LOST".to_owned(),
-                        (0, None) => "-".to_owned(),
-                        (survived, None) => survived.to_string(),
-                    };
-                    print!("{shown:>12}");
-                    let _ = std::io::stdout().flush();
-                    losses.extend(lost);
+                    print!("{:>12}", script.name);
                 }
                 println!();
+                for point in CrashPoint::ALL {
+                    print!("{:<30}", point.as_str());
+                    for (script, _) in &self.scripts {
+                        let (survived, lost) = &cells[&(*point, script.name)];
+                        let shown = match (survived, lost) {
+                            (_, Some(_)) => "LOST".to_owned(),
+                            (0, None) => "-".to_owned(),
+                            (survived, None) => survived.to_string(),
+                        };
+                        print!("{shown:>12}");
+                        total += survived;
+                        losses.extend(lost.clone());
+                    }
+                    println!();
+                }
             }
         }
         println!("\n{total} deaths survived; {} were not", losses.len());
@@ -182,6 +189,23 @@ impl Lab {
             println!("{lost}");
         }
         losses.is_empty()
+    }
+
+    /// The cells of one database and name, some at a time.
+    async fn cells(self: &Arc<Self>, database: Database, name: Name) -> Cells {
+        let (room, mut running) = (Arc::new(Semaphore::new(AT_ONCE)), JoinSet::new());
+        for point in CrashPoint::ALL {
+            for at in 0..self.scripts.len() {
+                let (lab, room) = (Arc::clone(self), Arc::clone(&room));
+                running.spawn(async move {
+                    let _room = room.acquire().await;
+                    let (script, _) = &lab.scripts[at];
+                    let cell = lab.cell(database, script, *point, name).await;
+                    ((*point, script.name), cell)
+                });
+            }
+        }
+        running.join_all().await.into_iter().collect()
     }
 
     /// All passings of one point in one script.
@@ -192,8 +216,10 @@ impl Lab {
         point: CrashPoint,
         name: Name,
     ) -> (u32, Option<String>) {
+        // One death a point shows what a name could change.
+        let most = if name == Name::Same { 1 } else { MOST };
         let mut survived = 0;
-        while survived < MOST {
+        while survived < most {
             let nth = survived + 1;
             let experiment = Experiment {
                 database,

@@ -18,7 +18,7 @@ mod shapes;
 
 use std::sync::Arc;
 
-use lab::{Database, Experiment, Found, Lab, Name};
+use lab::{AT_ONCE, Database, Experiment, Found, Lab, Name};
 use sluicegate_server::engine::crash::CrashPoint;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -42,7 +42,7 @@ fn passes(point: CrashPoint) -> &'static str {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_death_at_any_point_changes_nothing_but_who_worked() {
     let lab = Arc::new(Lab::new(script::all()).await);
-    let (room, mut running) = (Arc::new(Semaphore::new(4)), JoinSet::new());
+    let (room, mut running) = (Arc::new(Semaphore::new(AT_ONCE)), JoinSet::new());
     // Retention goes along days: tests/retention.rs has its points.
     let sweeping = CrashPoint::BeforeRetention..=CrashPoint::DuringDeletion;
     let points = CrashPoint::ALL
@@ -75,6 +75,6 @@ async fn a_death_at_any_point_changes_nothing_but_who_worked() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "takes many minutes: make crash"]
 async fn the_whole_matrix() {
-    let lab = Lab::new(script::all()).await;
+    let lab = Arc::new(Lab::new(script::all()).await);
     assert!(lab.matrix().await, "something was lost or done twice");
 }
