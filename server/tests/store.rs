@@ -3,18 +3,24 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+#[path = "harness/counting.rs"]
+mod counting;
 mod harness;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
+use counting::{Count, counting_graph, policy};
 use harness::ground::Ground;
 use harness::{by, of, on_both};
+use serde_json::json;
 use sluicegate_core::audit;
 use sluicegate_core::ids::{ChildId, Hash, NodeId, RunId, TenantId};
 use sluicegate_core::run::ChildKind;
 use sluicegate_core::time::Instant;
 use sluicegate_core::value::Value;
+use sluicegate_server::actions::Action;
 use sluicegate_server::store::{
     Account, ChildCancelled, ChildEnd, ChildIntent, ChildSettlement, ChildStanding, ChildStatus,
     DraftChange, GraphText, NewWorkflow, Publication, Save, Store, StoreError, WorkflowName,
@@ -281,6 +287,23 @@ async fn c3_an_unknown_key_is_kept_as_refused(ground: Ground) {
     );
 }
 
+async fn a_failure_with_u_0000_in_its_words_ends_a_run_all_the_same(ground: Ground) {
+    let count = Count::new(&Arc::default());
+    let house = ground.open(&[count as Arc<dyn Action>]).await;
+    let graph = counting_graph(&policy(1, &[], 0), &json!({}), "std.any");
+    house.publish("count", &graph).await;
+    let input = json!({"fail": "x.\u{0}", "message": "a\u{0}b"});
+    let run = house.enqueue("count", input, "k").await.run_id;
+    let workers = house.workers("w");
+    house.ended(&run).await;
+    house.check(&run).await;
+    let detail = house.store.run_detail(&by().tenant, &run).await.unwrap();
+    let attempt = &detail.attempts[0];
+    assert_eq!(attempt.code.as_deref(), Some("x.\u{fffd}"));
+    assert_eq!(attempt.message.as_deref(), Some("a\u{fffd}b"));
+    assert!(workers.stop(Duration::from_secs(5)).await);
+}
+
 /// What the tables and their named indexes are called, column by column.
 type Shape = BTreeMap<String, BTreeSet<String>>;
 
@@ -338,6 +361,7 @@ async fn both_databases_have_the_same_tables_columns_and_indexes() {
 }
 
 on_both! {
+    a_failure_with_u_0000_in_its_words_ends_a_run_all_the_same,
     drafts_are_saved_with_the_version_that_was_seen,
     a_draft_equal_to_the_live_revision_makes_no_new_one,
     another_tenants_workflow_does_not_exist,

@@ -228,6 +228,7 @@ pub(super) async fn publish(
 ) -> Result<Response, Refusal> {
     query.done()?;
     let request = PublishRequest::read(&body)?;
+    storable("note", request.note.as_deref())?;
     let seen = expected(&headers, request.expected_revision)?;
     let answer = publish_draft(&app, &context, request, seen).await?;
     Ok(Answer(answer).into_response())
@@ -418,8 +419,18 @@ fn texts(name: Option<&str>, description: Option<&str>) -> Result<(), Refusal> {
             let detail = format!("the {what} has {least} to {most} characters");
             return Err(Refusal::malformed(detail).pointer(format!("/{what}")));
         }
+        storable(what, text)?;
     }
     Ok(())
+}
+
+/// A column of text keeps every character but one.
+fn storable(what: &str, text: Option<&str>) -> Result<(), Refusal> {
+    if text.is_none_or(|text| !text.contains('\0')) {
+        return Ok(());
+    }
+    let detail = format!("the {what} holds the character U+0000");
+    Err(Refusal::malformed(detail).pointer(format!("/{what}")))
 }
 
 fn conflict(error: store::StoreError, seen: Expected) -> Refusal {

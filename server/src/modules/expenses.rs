@@ -135,6 +135,17 @@ impl Action for ClaimAction {
             code: Code::ActionRefused.as_str().to_owned(),
             message: error.to_string(),
         })?;
+        let texts = [
+            Some(&input.claim_id),
+            input.note.as_ref(),
+            input.reason.as_ref(),
+        ];
+        if texts.into_iter().flatten().any(|text| text.contains('\0')) {
+            return Err(ActionFault {
+                code: Code::ActionRefused.as_str().to_owned(),
+                message: "a claim's texts do not hold the character U+0000".to_owned(),
+            });
+        }
         let (status, text) = match self.kind {
             Kind::Read => return self.read(&call.tenant, &input.claim_id).await,
             Kind::Approve => (ClaimStatus::Approved, input.note),

@@ -223,3 +223,34 @@ fn both_catalogues_list_what_a_graph_may_pin() {
     let actions = server.get("/api/workflow-catalog/actions").is(200);
     assert!(actions["items"].is_array());
 }
+
+#[test]
+fn u_0000_is_refused_where_a_column_keeps_the_text() {
+    let running = Running::start();
+    let post = |path: &str, body: &serde_json::Value| running.post(path, body);
+    let create = |name: &str| json!({"key": "nul", "name": name});
+    let refused = post("/api/workflows", &create("a\0b")).refused(400, "REQUEST_MALFORMED");
+    assert_eq!(refused["pointer"], "/name");
+    let made = post("/api/workflows", &create("ab")).is(201);
+    let id = made["workflowId"].as_str().unwrap();
+    let save = json!({"workflowId": id, "expectedRevision": 1, "description": "\0"});
+    let refused = post("/api/workflows/update", &save).refused(400, "REQUEST_MALFORMED");
+    assert_eq!(refused["pointer"], "/description");
+    let publish = json!({"workflowId": id, "expectedRevision": 1, "note": "\0"});
+    let refused = post("/api/workflows/publish", &publish).refused(400, "REQUEST_MALFORMED");
+    assert_eq!(refused["pointer"], "/note");
+    let run = json!({"workflowKey": "expenses.review", "idempotencyKey": "\0", "input": {}});
+    let refused = post("/api/workflow-runs", &run).refused(400, "REQUEST_MALFORMED");
+    assert_eq!(refused["pointer"], "/idempotencyKey");
+    // Nothing has a name or an id with it, and looking for one is no fault of ours.
+    for path in [
+        "/api/workflows?q=%00",
+        "/api/workflows/detail?key=%00",
+        "/api/workflow-runs/detail?runId=%00",
+        "/api/workflow-runs?workflowId=%00",
+        "/api/workflow-audit?action=%00",
+    ] {
+        let status = running.get(path).status;
+        assert!(status < 500, "{path}: {status}");
+    }
+}

@@ -283,7 +283,9 @@ impl<'a> Draft<'a> {
     }
 }
 
-fn cut(mut text: String, chars: usize) -> String {
+fn cut(text: String, chars: usize) -> String {
+    // Such a text stands in a column of its own too, where U+0000 cannot.
+    let mut text = text.replace('\0', "\u{fffd}");
     if let Some((at, _)) = text.char_indices().nth(chars) {
         text.truncate(at);
         text.push('…');

@@ -157,6 +157,10 @@ fn key(headers: &HeaderMap, in_body: Option<String>) -> Result<String, Refusal> 
         let detail = format!("an idempotency key has 1 to {most} characters");
         return Err(Refusal::malformed(detail).pointer("/idempotencyKey"));
     }
+    if key.contains('\0') {
+        let detail = "an idempotency key does not hold the character U+0000";
+        return Err(Refusal::malformed(detail).pointer("/idempotencyKey"));
+    }
     Ok(key)
 }
 
