@@ -70,6 +70,10 @@ impl Served {
                 address = there.to_owned();
                 break;
             }
+            // A worker answers nobody, and has no address.
+            if line.starts_with("working") {
+                break;
+            }
             kill_if_still(&process, &line);
         }
         // Read on: the server is never blocked by a full pipe, and is killed where it stands.
