@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+pub(crate) mod bare;
 pub(crate) mod cluster;
 pub(crate) mod ground;
 pub(crate) mod raw;
@@ -43,14 +44,14 @@ macro_rules! on_both {
         mod sqlite {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $scenario() {
-                super::$scenario(super::harness::ground::Ground::sqlite()).await;
+                super::$scenario(crate::harness::ground::Ground::sqlite()).await;
             })*
         }
 
         mod postgres {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $scenario() {
-                super::$scenario(super::harness::ground::Ground::postgres().await).await;
+                super::$scenario(crate::harness::ground::Ground::postgres().await).await;
             })*
         }
     };

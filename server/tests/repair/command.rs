@@ -1,70 +1,89 @@
 //! `sluicegate repair`.
 
-use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::json;
 use sluicegate_core::value::Value;
+use sluicegate_server::store::sqlite::Folder;
 
-use crate::harness::raw;
+use crate::harness::ground::Ground;
+use crate::harness::on_both;
 use crate::lived::lived_in;
 
-fn sluicegate(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_sluicegate"))
-        .args(arguments)
-        .arg("--data")
-        .arg(folder)
-        .output()
-        .unwrap()
+on_both!(the_command_answers_with_its_exit_code);
+
+/// A repair of the ground's database.
+fn sluicegate(ground: &Ground, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sluicegate"));
+    command.arg("repair").args(arguments);
+    match ground.url() {
+        None => command.arg("--data").arg(ground.folder()),
+        Some(url) => command.args(["--database", url]),
+    };
+    command.output().unwrap()
 }
 
-#[tokio::test]
-async fn the_command_answers_with_its_exit_code() {
-    let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().join("data");
-    let said = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
-    let fault = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
-    // Nothing is made where nothing is.
-    let absent = sluicegate(&data, &["repair", "--check"]);
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn fault(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn nothing_is_made_where_nothing_is() {
+    let ground = Ground::sqlite();
+    let empty = sluicegate(&ground, &["--check"]);
+    assert_eq!(empty.status.code(), Some(2));
+    assert!(
+        fault(&empty).contains("there is no such file"),
+        "{}",
+        fault(&empty)
+    );
+    std::fs::remove_dir_all(ground.folder()).unwrap();
+    let absent = sluicegate(&ground, &["--check"]);
     assert_eq!(absent.status.code(), Some(2));
     assert!(
         fault(&absent).contains("there is no folder"),
         "{}",
         fault(&absent)
     );
-    assert!(!data.exists());
-    std::fs::create_dir(&data).unwrap();
-    let empty = sluicegate(&data, &["repair", "--check"]);
-    assert_eq!(empty.status.code(), Some(2));
-    let neither = sluicegate(&data, &["repair"]);
-    assert_eq!(neither.status.code(), Some(2));
-    let both = sluicegate(&data, &["repair", "--check", "--apply"]);
-    assert_eq!(both.status.code(), Some(2));
+    assert!(!ground.folder().exists());
+    for wrong in [&[][..], &["--check", "--apply"]] {
+        assert_eq!(sluicegate(&ground, wrong).status.code(), Some(2));
+    }
+}
 
-    let mut lived = lived_in(&data).await;
-    let whole = sluicegate(&data, &["repair", "--check"]);
+#[tokio::test]
+async fn a_folder_that_a_server_holds_is_refused() {
+    let ground = Ground::sqlite();
+    drop(ground.house().await);
+    let held = Folder::hold(ground.folder()).unwrap();
+    let refused = sluicegate(&ground, &["--apply"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let fault = fault(&refused);
+    assert!(fault.contains("is held by another process"), "{fault}");
+    drop(held);
+    assert_eq!(sluicegate(&ground, &["--apply"]).status.code(), Some(0));
+}
+
+async fn the_command_answers_with_its_exit_code(ground: Ground) {
+    let mut lived = lived_in(&ground).await;
+    let whole = sluicegate(&ground, &["--check"]);
     assert_eq!(whole.status.code(), Some(0), "{}", fault(&whole));
     assert_eq!(said(&whole), "7 runs are as their events say\n");
-    let damage = format!(
-        "update workflow_node_states set status = 'ready' where run_id = '{}' and node_id = 'in'",
-        lived.done
-    );
-    let first: String =
-        sqlx::query_scalar("select node_id from workflow_node_states where run_id = ? limit 1")
-            .bind(lived.done.as_str())
-            .fetch_one(&mut lived.raw)
-            .await
-            .unwrap();
-    let damage = damage.replace("'in'", &format!("'{first}'"));
-    raw::run(&mut lived.raw, &damage).await;
-    let hurt = sluicegate(&data, &["repair", "--check"]);
+    let done = lived.done.clone();
+    let query = format!("select node_id from workflow_node_states where run_id = '{done}' limit 1");
+    let first = lived.bare.texts(&query).await.remove(0);
+    let place = format!("where run_id = '{done}' and node_id = '{first}'");
+    let damage = format!("update workflow_node_states set status = 'ready' {place}");
+    lived.bare.run(&damage).await;
+    let hurt = sluicegate(&ground, &["--check"]);
     assert_eq!(hurt.status.code(), Some(1));
-    let line = format!(
-        "run {}: workflow_node_states {first} differs in status\n",
-        lived.done
-    );
+    let line = format!("run {done}: workflow_node_states {first} differs in status\n");
     assert!(said(&hurt).starts_with(&line), "{}", said(&hurt));
-    let hurt = sluicegate(&data, &["repair", "--check", "--json"]);
+    let hurt = sluicegate(&ground, &["--check", "--json"]);
     assert_eq!(hurt.status.code(), Some(1));
     let lines: Vec<Value> = said(&hurt)
         .lines()
@@ -76,21 +95,8 @@ async fn the_command_answers_with_its_exit_code() {
         lines[1]["looked"],
         json!({"runs": 7, "wrong": 1, "repaired": 0})
     );
-    let applied = sluicegate(&data, &["repair", "--apply"]);
+    let applied = sluicegate(&ground, &["--apply"]);
     assert_eq!(applied.status.code(), Some(0), "{}", said(&applied));
     assert!(said(&applied).ends_with("1 of 1 runs repaired, 7 looked at\n"));
-    assert_eq!(
-        sluicegate(&data, &["repair", "--check"]).status.code(),
-        Some(0)
-    );
-
-    let held = sluicegate_server::store::sqlite::Folder::hold(&data).unwrap();
-    let refused = sluicegate(&data, &["repair", "--apply"]);
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(
-        fault(&refused).contains("is held by another process"),
-        "{}",
-        fault(&refused)
-    );
-    drop(held);
+    assert_eq!(sluicegate(&ground, &["--check"]).status.code(), Some(0));
 }

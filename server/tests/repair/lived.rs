@@ -1,6 +1,5 @@
 //! A house with runs of every kind, and a repair of it.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,10 +13,10 @@ use sluicegate_server::engine::repair::{Finding, Looked, Repair, Wrong};
 use sluicegate_server::engine::{Simulate, Subject};
 use sluicegate_server::retention::Retention;
 use sluicegate_server::store::{RowIs, Rule, StoreError};
-use sqlx::SqliteConnection;
 
 use crate::counting::{Business, Count, counting_graph, policy};
-use crate::harness::raw;
+use crate::harness::bare::Bare;
+use crate::harness::ground::Ground;
 use crate::harness::{House, by, permissions, sample};
 
 pub(crate) fn review() -> Value {
@@ -27,16 +26,16 @@ pub(crate) fn review() -> Value {
 /// Runs that are over in every way, one of them without its payloads, and some that go on.
 pub(crate) struct Lived {
     pub(crate) house: House,
-    pub(crate) raw: SqliteConnection,
+    pub(crate) bare: Bare,
     /// A run that succeeded.
     pub(crate) done: RunId,
     /// One that waits for a retry.
     pub(crate) waits: RunId,
 }
 
-pub(crate) async fn lived_in(folder: &Path) -> Lived {
+pub(crate) async fn lived_in(ground: &Ground) -> Lived {
     let business = Arc::new(Business::default());
-    let house = House::open_with(folder, vec![Count::new(&business)]).await;
+    let house = ground.open(&[Count::new(&business)]).await;
     house.sample_agents().await;
     house.publish_sample("expenses.review").await;
     let graph = counting_graph(&policy(2, &["x.busy"], 600_000), &json!({}), "std.any");
@@ -84,12 +83,9 @@ pub(crate) async fn lived_in(folder: &Path) -> Lived {
     };
     let (by, may) = (by(), permissions());
     house.engine.simulate(&by, &may, simulation).await.unwrap();
-    let mut raw = raw::open(folder).await;
-    raw::disarm(&mut raw).await;
-    raw::run(&mut raw, "pragma ignore_check_constraints = on").await;
     Lived {
         house,
-        raw,
+        bare: Bare::open(ground).await,
         done,
         waits,
     }
