@@ -11,8 +11,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use harness::raw;
-use harness::{House, by, permissions, sample};
+use harness::bare::Bare;
+use harness::ground::Ground;
+use harness::{House, by, on_both, permissions, raw, sample};
 use serde_json::json;
 use served::Served;
 use sluicegate_core::code::Code;
@@ -27,6 +28,12 @@ use sluicegate_server::clock::Clock;
 use sluicegate_server::engine::{Simulate, Subject};
 use sluicegate_server::retention::Retention;
 use sluicegate_server::store::Rule;
+
+on_both!(
+    r8_values_and_previews_go_at_their_times_and_all_the_rest_stays,
+    r8_several_processes_may_sweep_and_no_page_is_left_out,
+    a9_a_parked_run_keeps_what_it_has
+);
 
 const DAY: u64 = 86_400_000;
 
@@ -46,8 +53,8 @@ async fn sweep(house: &House, values: Option<u64>, previews: Option<u64>, now: I
 }
 
 /// A house with a run that succeeded, one that waits, and a simulation.
-async fn lived_in(folder: &Path) -> (House, RunId, RunId, RunId) {
-    let house = House::open(folder).await;
+async fn lived_in(ground: &Ground) -> (House, RunId, RunId, RunId) {
+    let house = ground.house().await;
     house.sample_agents().await;
     house.publish_sample("expenses.review").await;
     let run = house
@@ -75,37 +82,38 @@ async fn lived_in(folder: &Path) -> (House, RunId, RunId, RunId) {
 }
 
 /// How many rows there are of a kind, and of children that hold something.
-async fn counts(folder: &Path, run: &RunId) -> [i64; 5] {
-    let mut raw = raw::open(folder).await;
+async fn counts(bare: &mut Bare, run: &RunId) -> [i64; 5] {
     let mut counts = [0; 5];
+    let payloads = |which: &str| {
+        format!("select count(*) from workflow_payloads where run_id = '{run}' and {which}")
+    };
     for (at, query) in [
-        "select count(*) from workflow_payloads where run_id = ? and kind = 'execution'",
-        "select count(*) from workflow_payloads where run_id = ? and kind = 'result'",
-        "select count(*) from workflow_payloads where run_id = ? and preview is not null",
-        "select count(*) from workflow_payloads where run_id = ? and state = 'expired'",
-        "select count(*) from child_attempts a join child_runs c using (tenant_id, child_id)
-         where c.run_id = ? and (output is not null or message is not null)",
+        payloads("kind = 'execution'"),
+        payloads("kind = 'result'"),
+        payloads("preview is not null"),
+        payloads("state = 'expired'"),
+        format!(
+            "select count(*) from child_attempts a join child_runs c
+             on c.tenant_id = a.tenant_id and c.child_id = a.child_id
+             where c.run_id = '{run}' and (output is not null or message is not null)"
+        ),
     ]
-    .into_iter()
+    .iter()
     .enumerate()
     {
-        let count = sqlx::query_scalar(query)
-            .bind(run.as_str())
-            .fetch_one(&mut raw);
-        counts[at] = count.await.unwrap();
+        counts[at] = bare.number(query).await;
     }
     counts
 }
 
-#[tokio::test]
-async fn r8_values_and_previews_go_at_their_times_and_all_the_rest_stays() {
-    let folder = tempfile::tempdir().unwrap();
-    let (house, run, waits, simulated) = lived_in(folder.path()).await;
+async fn r8_values_and_previews_go_at_their_times_and_all_the_rest_stays(ground: Ground) {
+    let (house, run, waits, simulated) = lived_in(&ground).await;
+    let mut bare = Bare::open(&ground).await;
     let tenant = by().tenant;
     let before = house.store.run_detail(&tenant, &run).await.unwrap();
     let result = house.engine.result(&tenant, &run).await.unwrap();
     let length = house.events(&run).await.len() as u64;
-    let whole = counts(folder.path(), &run).await;
+    let whole = counts(&mut bare, &run).await;
     assert!(
         whole
             .iter()
@@ -117,13 +125,13 @@ async fn r8_values_and_previews_go_at_their_times_and_all_the_rest_stays() {
     // A moment before its time nothing goes.
     let end = before.row.row.completed_at.unwrap();
     sweep(&house, Some(7), None, Instant(end.0 + 7 * DAY - 1)).await;
-    assert_eq!(counts(folder.path(), &run).await, whole);
+    assert_eq!(counts(&mut bare, &run).await, whole);
     assert_eq!(house.events(&run).await.len() as u64, length);
     assert_eq!(house.engine.result(&tenant, &run).await.unwrap(), result);
 
     sweep(&house, Some(7), None, Instant(end.0 + 7 * DAY)).await;
     sweep(&house, Some(7), None, after(8)).await;
-    assert_eq!(counts(folder.path(), &run).await, [0, 0, whole[2], 0, 0]);
+    assert_eq!(counts(&mut bare, &run).await, [0, 0, whole[2], 0, 0]);
     let refused = house.engine.result(&tenant, &run).await.unwrap_err();
     assert_eq!(refused.code(), Code::WorkflowResultExpired);
     let events = house.events(&run).await;
@@ -161,7 +169,7 @@ async fn r8_values_and_previews_go_at_their_times_and_all_the_rest_stays() {
     assert_eq!(own["actor"]["id"], "sluicegate.retention");
     assert_eq!(own["actor"]["configuredBy"]["accountId"], "a1");
     // What is not over keeps everything; a simulation goes too, at the end of its own time.
-    assert!(counts(folder.path(), &waits).await[0] > 0);
+    assert!(counts(&mut bare, &waits).await[0] > 0);
     let simulated_events = house.events(&simulated).await;
     let [.., end, retired] = simulated_events.as_slice() else {
         panic!("no events");
@@ -173,7 +181,7 @@ async fn r8_values_and_previews_go_at_their_times_and_all_the_rest_stays() {
 
     // Previews, by their own rule.
     sweep(&house, Some(7), Some(30), after(31)).await;
-    let gone = counts(folder.path(), &run).await;
+    let gone = counts(&mut bare, &run).await;
     assert_eq!(gone[2], 0);
     assert!(gone[3] > 0);
     let detail = house.store.run_detail(&tenant, &run).await.unwrap();
@@ -209,19 +217,20 @@ async fn r8_values_and_previews_go_at_their_times_and_all_the_rest_stays() {
     assert!(shown.all(|attempt| attempt.input.state == State::Expired));
 
     // Once named, never again.
-    let mut raw = raw::open(folder.path()).await;
-    let dumped = raw::dump(&mut raw).await;
+    let dumped = bare.dump().await;
     sweep(&house, Some(7), Some(30), after(32)).await;
-    assert_eq!(raw::dump(&mut raw).await, dumped);
+    assert_eq!(bare.dump().await, dumped);
     assert!(house.engine.verify_audit(&tenant).await.unwrap().valid);
 }
 
 #[tokio::test]
 async fn r8_the_event_stands_before_the_deletion_and_is_a_promise() {
-    let folder = tempfile::tempdir().unwrap();
-    let (house, run, _, _) = lived_in(folder.path()).await;
-    let whole = counts(folder.path(), &run).await;
-    let mut raw = raw::open(folder.path()).await;
+    let ground = Ground::sqlite();
+    let folder = ground.folder();
+    let (house, run, _, _) = lived_in(&ground).await;
+    let mut bare = Bare::open(&ground).await;
+    let whole = counts(&mut bare, &run).await;
+    let mut raw = raw::open(folder).await;
     let refuse = |act: &str| {
         format!("create trigger refuse before {act} begin select raise(abort, 'refused'); end")
     };
@@ -240,11 +249,11 @@ async fn r8_the_event_stands_before_the_deletion_and_is_a_promise() {
     ] {
         raw::run(&mut raw, &refuse(act)).await;
         retention.sweep(after(8)).await.unwrap();
-        assert_eq!(counts(folder.path(), &run).await[0], whole[0]);
+        assert_eq!(counts(&mut bare, &run).await[0], whole[0]);
         raw::run(&mut raw, "drop trigger refuse").await;
     }
     retention.sweep(after(8)).await.unwrap();
-    assert_eq!(counts(folder.path(), &run).await, [0, 0, 0, whole[2], 0]);
+    assert_eq!(counts(&mut bare, &run).await, [0, 0, 0, whole[2], 0]);
     let types = house.types(&run).await;
     let named = types
         .iter()
@@ -253,10 +262,9 @@ async fn r8_the_event_stands_before_the_deletion_and_is_a_promise() {
     house.check(&run).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn r8_several_processes_may_sweep_and_no_page_is_left_out() {
-    let folder = tempfile::tempdir().unwrap();
-    let (house, ..) = lived_in(folder.path()).await;
+async fn r8_several_processes_may_sweep_and_no_page_is_left_out(ground: Ground) {
+    let (house, ..) = lived_in(&ground).await;
+    let mut bare = Bare::open(&ground).await;
     let mut runs = Vec::new();
     for n in 0..230 {
         let key = format!("n{n}");
@@ -267,10 +275,7 @@ async fn r8_several_processes_may_sweep_and_no_page_is_left_out() {
         house.engine.cancel(&by(), &run, None).await.unwrap();
         runs.push(run);
     }
-    let others = [
-        House::open(folder.path()).await,
-        House::open(folder.path()).await,
-    ];
+    let others = [ground.house().await, ground.house().await];
     let now = after(1);
     tokio::join!(
         sweep(&house, Some(1), Some(1), now),
@@ -283,7 +288,7 @@ async fn r8_several_processes_may_sweep_and_no_page_is_left_out() {
             .iter()
             .filter(|name| *name == "payload.retention.applied");
         assert_eq!(named.count(), 2, "{types:?}");
-        let left = counts(folder.path(), run).await;
+        let left = counts(&mut bare, run).await;
         assert_eq!((left[0], left[2]), (0, 0));
     }
     house.check(&runs[0]).await;
@@ -321,20 +326,17 @@ async fn r8_space_is_given_back() {
     assert!(before - now > 40 * 40_000, "{before} → {now}");
 }
 
-#[tokio::test]
-async fn a9_a_parked_run_keeps_what_it_has() {
-    let folder = tempfile::tempdir().unwrap();
-    let (house, run, ..) = lived_in(folder.path()).await;
-    let mut raw = raw::open(folder.path()).await;
-    raw::disarm(&mut raw).await;
+async fn a9_a_parked_run_keeps_what_it_has(ground: Ground) {
+    let (house, run, ..) = lived_in(&ground).await;
+    let mut bare = Bare::open(&ground).await;
     let damage = format!(
         "update workflow_run_events set event_type = 'node.unheard' where run_id = '{run}' and sequence = 4"
     );
-    raw::run(&mut raw, &damage).await;
-    let whole = counts(folder.path(), &run).await;
+    bare.run(&damage).await;
+    let whole = counts(&mut bare, &run).await;
     for _ in 0..2 {
         sweep(&house, Some(7), Some(7), after(8)).await;
-        assert_eq!(counts(folder.path(), &run).await, whole);
+        assert_eq!(counts(&mut bare, &run).await, whole);
     }
     let row = house.store.run_row(&by().tenant, &run).await.unwrap();
     assert_eq!(row.parked.unwrap().sequence, 4);
@@ -363,15 +365,16 @@ async fn r8_a_death_in_a_sweep_loses_no_promise_and_names_nothing_twice() {
         "during-deletion:2",
     ];
     for point in points {
-        let folder = tempfile::tempdir().unwrap();
-        let (house, run, _, simulated) = lived_in(folder.path()).await;
+        let ground = Ground::sqlite();
+        let (house, run, _, simulated) = lived_in(&ground).await;
         drop(house);
-        served(folder.path(), Some(point)).died(point);
-        let lives = served(folder.path(), None);
+        served(ground.folder(), Some(point)).died(point);
+        let lives = served(ground.folder(), None);
+        let mut bare = Bare::open(&ground).await;
         for run in [&run, &simulated] {
             let begun = std::time::Instant::now();
             loop {
-                let [execution, result, previews, _, children] = counts(folder.path(), run).await;
+                let [execution, result, previews, _, children] = counts(&mut bare, run).await;
                 if [execution, result, previews, children] == [0; 4] {
                     break;
                 }
@@ -380,7 +383,7 @@ async fn r8_a_death_in_a_sweep_loses_no_promise_and_names_nothing_twice() {
             }
         }
         lives.kill();
-        let house = House::open(folder.path()).await;
+        let house = ground.house().await;
         for run in [&run, &simulated] {
             let mut named = BTreeSet::new();
             for event in house.events(run).await {
