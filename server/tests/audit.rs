@@ -6,11 +6,11 @@
 
 mod harness;
 
-use std::path::Path;
 use std::time::Duration;
 
-use harness::raw;
-use harness::{House, by, of, permissions, sample};
+use harness::bare::Bare;
+use harness::ground::Ground;
+use harness::{House, by, of, on_both, permissions, sample};
 use serde_json::json;
 use sluicegate_core::audit::{Break, Covered, Subject as About, Verification};
 use sluicegate_core::ids::{Hash, RunId, TenantId};
@@ -21,7 +21,16 @@ use sluicegate_server::engine::{Simulate, Subject};
 use sluicegate_server::store::{
     AuditDraft, By, DraftChange, GraphText, NewWorkflow, Save, StoreError,
 };
-use sqlx::{AssertSqlSafe, Row, SqliteConnection};
+
+on_both!(
+    h3_a_changed_character_of_an_entry_is_found_there,
+    h3_a_changed_character_of_an_event_is_found_at_its_entry,
+    h3_rows_that_were_removed_swapped_added_or_cut_are_found,
+    h3_events_that_were_removed_swapped_or_added_are_found,
+    b124_a_thousand_entries_survive_a_restart_and_a_copy_and_show_what_was_done,
+    b125_the_chain_never_forks_and_is_whole_at_every_moment,
+    b125_an_act_whose_entry_cannot_be_written_did_not_happen
+);
 
 fn review() -> Value {
     sample("expenses.review/approved.input.json")
@@ -56,15 +65,15 @@ fn act(by: &By, text: &str) -> AuditDraft {
 /// A house with acts of several kinds behind it, and the file below it without its rules.
 struct Books {
     house: House,
-    raw: SqliteConnection,
+    bare: Bare,
     /// Run, event sequence, and the entry that covers it.
     events: Vec<(String, u64, u64)>,
     last: u64,
 }
 
 impl Books {
-    async fn open(folder: &Path) -> Self {
-        let house = House::open(folder).await;
+    async fn open(ground: &Ground) -> Self {
+        let house = ground.house().await;
         house.sample_agents().await;
         house.publish_sample("expenses.review").await;
         let cancelled = house
@@ -96,16 +105,18 @@ impl Books {
             let run_id = covered.run_id.to_string();
             events.extend((covered.first..=covered.last).map(|n| (run_id.clone(), n, at)));
         }
-        let mut raw = raw::open(folder).await;
-        raw::disarm(&mut raw).await;
-        let stored: i64 = sqlx::query_scalar("select count(*) from workflow_run_events")
-            .fetch_one(&mut raw)
-            .await
-            .unwrap();
+        let mut bare = Bare::open(ground).await;
+        let stored = bare
+            .number("select count(*) from workflow_run_events")
+            .await;
         assert_eq!(events.len(), usize::try_from(stored).unwrap());
+        for table in KEPT {
+            bare.run(&format!("create table k_{table} as select * from {table}"))
+                .await;
+        }
         let books = Self {
             house,
-            raw,
+            bare,
             events,
             last: entries.len() as u64,
         };
@@ -122,79 +133,97 @@ impl Books {
 
     /// What is found while some statements have their effect, which is undone afterwards.
     async fn found_after(&mut self, damage: impl AsRef<str>) -> (u64, Break) {
-        let tables = [
-            "workflow_audit_events",
-            "workflow_audit_heads",
-            "workflow_run_events",
-        ];
-        for table in tables {
-            raw::run(
-                &mut self.raw,
-                &format!(
-                    "drop table if exists temp.k_{table};
-                          create temp table k_{table} as select * from main.{table}"
-                ),
-            )
-            .await;
-        }
         let damage = damage.as_ref();
-        raw::run(&mut self.raw, damage).await;
-        let answer = self.verify().await;
-        for table in tables {
-            let columns = raw::columns(&mut self.raw, table).await.join(", ");
-            raw::run(
-                &mut self.raw,
-                &format!(
-                    "begin; delete from main.{table};
-                          insert into main.{table} ({columns}) select {columns} from temp.k_{table};
-                          commit"
-                ),
-            )
-            .await;
+        self.bare.run(damage).await;
+        let found = self.found(damage).await;
+        for table in KEPT {
+            let columns = self.bare.names(table).await;
+            let again = format!(
+                "begin; delete from {table};
+                 insert into {table} ({columns}) select {columns} from k_{table}; commit"
+            );
+            self.bare.run(&again).await;
         }
+        found
+    }
+
+    async fn found(&self, damage: &str) -> (u64, Break) {
+        let answer = self.verify().await;
         let at = answer.first_broken_sequence;
         let at = at.unwrap_or_else(|| panic!("nothing was found after: {damage}"));
         assert!(!answer.valid);
         assert_eq!(answer.checked_through_sequence, at - 1, "{damage}");
         (at, answer.reason.unwrap())
     }
+
+    /// What is found after each of some characters of a text is another one. Where the database
+    /// lets it happen, some are no text any more.
+    async fn bent(
+        &mut self,
+        text: Text<'_>,
+        which: impl Iterator<Item = usize>,
+    ) -> Vec<(u64, Break)> {
+        let Text {
+            table,
+            column,
+            place,
+        } = text;
+        let query = format!("select {column} from {table} where {place}");
+        let whole: Vec<char> = self.bare.texts(&query).await.remove(0).chars().collect();
+        let literal = |text: &[char]| text.iter().collect::<String>().replace('\'', "''");
+        let mut found = Vec::new();
+        for offset in which.map(|offset| offset % whole.len()) {
+            let (before, after) = (literal(&whole[..offset]), literal(&whole[offset + 1..]));
+            let other = match whole[offset] {
+                _ if offset % 5 == 0 && !self.bare.is_postgres() => "cast(x'ff' as text)",
+                'x' => "'y'",
+                _ => "'x'",
+            };
+            let damage = format!(
+                "update {table} set {column} = '{before}' || {other} || '{after}' where {place}"
+            );
+            self.bare.run(&damage).await;
+            found.push(self.found(&damage).await);
+            let whole = literal(&whole);
+            let again = format!("update {table} set {column} = '{whole}' where {place}");
+            self.bare.run(&again).await;
+        }
+        found
+    }
 }
 
-/// Sets a column to bytes, whatever they are.
-fn set(table: &str, column: &str, bytes: &[u8], place: &str) -> String {
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("update {table} set {column} = cast(x'{hex}' as text) where {place}")
+/// A text of one row.
+#[derive(Clone, Copy)]
+struct Text<'a> {
+    table: &'a str,
+    column: &'a str,
+    place: &'a str,
 }
 
-async fn text(raw: &mut SqliteConnection, table: &str, column: &str, place: &str) -> Vec<u8> {
-    let query = format!("select cast({column} as blob) from {table} where {place}");
-    let row = sqlx::query(AssertSqlSafe(query)).fetch_one(raw).await;
-    row.unwrap().get(0)
-}
+/// The tables that a check reads.
+const KEPT: [&str; 3] = [
+    "workflow_audit_events",
+    "workflow_audit_heads",
+    "workflow_run_events",
+];
 
-#[tokio::test]
-async fn h3_a_flipped_byte_of_an_entry_is_found_there() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut books = Books::open(folder.path()).await;
+async fn h3_a_changed_character_of_an_entry_is_found_there(ground: Ground) {
+    let mut books = Books::open(&ground).await;
     let table = "workflow_audit_events";
     for at in 1..=books.last {
         let place = format!("tenant_id = 'default' and sequence = {at}");
         for column in ["entry", "action", "subject_kind", "subject_id"] {
-            let whole = text(&mut books.raw, table, column, &place).await;
-            // Every byte of one entry, and one of every other text, in turn with what is no UTF-8.
-            let every = at == 3 && column == "entry";
-            let first = (at as usize * 131) % whole.len();
-            let count = if every { whole.len() } else { 1 };
-            for offset in (0..count).map(|n| (first + n) % whole.len()) {
-                let mut bent = whole.clone();
-                bent[offset] ^= if offset % 5 == 0 {
-                    0x80
-                } else {
-                    1 << (offset % 7)
-                };
-                let damage = set(table, column, &bent, &place);
-                let (found, _) = books.found_after(&damage).await;
-                assert_eq!(found, at, "{damage}");
+            // Every character of one entry, and one of every other text.
+            let every = at == 3 && column == "entry" && !books.bare.is_postgres();
+            let first = usize::try_from(at).unwrap() * 131;
+            let which = first..first + if every { 700 } else { 1 };
+            let text = Text {
+                table,
+                column,
+                place: &place,
+            };
+            for (found, _) in books.bent(text, which).await {
+                assert_eq!(found, at);
             }
         }
     }
@@ -210,30 +239,22 @@ async fn h3_a_flipped_byte_of_an_entry_is_found_there() {
     assert!(books.verify().await.valid, "what was undone is whole again");
 }
 
-#[tokio::test]
-async fn h3_a_flipped_byte_of_an_event_is_found_at_its_entry() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut books = Books::open(folder.path()).await;
+async fn h3_a_changed_character_of_an_event_is_found_at_its_entry(ground: Ground) {
+    let mut books = Books::open(&ground).await;
     let table = "workflow_run_events";
     for (index, (run_id, sequence, entry)) in books.events.clone().into_iter().enumerate() {
         let place = format!("run_id = '{run_id}' and sequence = {sequence}");
         for column in ["payload", "event_type"] {
-            let whole = text(&mut books.raw, table, column, &place).await;
-            let every = index == 5 && column == "payload";
-            let count = if every { whole.len() } else { 1 };
-            for offset in (0..count).map(|n| (index * 17 + n) % whole.len()) {
-                let mut bent = whole.clone();
-                bent[offset] ^= if offset % 5 == 0 {
-                    0x80
-                } else {
-                    1 << (offset % 7)
-                };
-                let damage = set(table, column, &bent, &place);
-                assert_eq!(
-                    books.found_after(&damage).await,
-                    (entry, Break::Events),
-                    "{damage}"
-                );
+            let every = index == 5 && column == "payload" && !books.bare.is_postgres();
+            let first = index * 17;
+            let which = first..first + if every { 300 } else { 1 };
+            let text = Text {
+                table,
+                column,
+                place: &place,
+            };
+            for found in books.bent(text, which).await {
+                assert_eq!(found, (entry, Break::Events));
             }
         }
         let numbers = [
@@ -251,10 +272,8 @@ async fn h3_a_flipped_byte_of_an_event_is_found_at_its_entry() {
     }
 }
 
-#[tokio::test]
-async fn h3_rows_that_were_removed_swapped_added_or_cut_are_found() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut books = Books::open(folder.path()).await;
+async fn h3_rows_that_were_removed_swapped_added_or_cut_are_found(ground: Ground) {
+    let mut books = Books::open(&ground).await;
     let last = books.last;
     let entries = "workflow_audit_events";
     for at in 1..=last {
@@ -305,10 +324,8 @@ async fn h3_rows_that_were_removed_swapped_added_or_cut_are_found() {
     }
 }
 
-#[tokio::test]
-async fn h3_events_that_were_removed_swapped_or_added_are_found() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut books = Books::open(folder.path()).await;
+async fn h3_events_that_were_removed_swapped_or_added_are_found(ground: Ground) {
+    let mut books = Books::open(&ground).await;
     let events = "workflow_run_events";
     let copy = |place: &str, run_id: &str, sequence: u64| {
         format!(
@@ -347,55 +364,52 @@ async fn h3_events_that_were_removed_swapped_or_added_are_found() {
     }
 }
 
-#[tokio::test]
-async fn b124_a_thousand_entries_survive_a_restart_and_a_copy_and_show_what_was_done_to_them() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+async fn b124_a_thousand_entries_survive_a_restart_and_a_copy_and_show_what_was_done(
+    ground: Ground,
+) {
+    let house = ground.house().await;
     for n in 1..=1_000 {
         let text = format!("entry {n}");
         house.store.record_act(act(&by(), &text)).await.unwrap();
     }
     drop(house);
-    // Dumped and restored: every row written anew into another file.
-    let other = tempfile::tempdir().unwrap();
-    let mut raw = raw::open(folder.path()).await;
-    let copy = other.path().join("sluicegate.sqlite");
-    raw::run(&mut raw, &format!("vacuum into '{}'", copy.display())).await;
-    for folder in [folder.path(), other.path()] {
-        let house = House::open(folder).await;
-        let tenant = by().tenant;
-        let verify = || house.engine.verify_audit(&tenant);
-        let answer = verify().await.unwrap();
-        assert!(answer.valid);
-        assert_eq!(answer.checked_through_sequence, 1_000);
-        let mut raw = raw::open(folder).await;
-        raw::disarm(&mut raw).await;
-        let turn = |from: &str, to: &str| {
-            format!(
-                "update workflow_audit_events set entry = replace(entry, '{from}', '{to}')
-                     where sequence = 500"
-            )
-        };
-        raw::run(&mut raw, &turn("entry 500", "entry 5o0")).await;
-        let answer = verify().await.unwrap();
-        assert_eq!(answer.first_broken_sequence, Some(500));
-        assert_eq!(answer.reason, Some(Break::Content));
-        assert_ne!(answer.expected_previous_hash, answer.actual_previous_hash);
-        raw::run(&mut raw, &turn("entry 5o0", "entry 500")).await;
-        assert!(verify().await.unwrap().valid);
-        raw::run(
-            &mut raw,
-            "delete from workflow_audit_events where sequence = 700",
+    let mut bare = Bare::open(&ground).await;
+    // Dumped and restored: every row is written anew.
+    let columns = bare.names("workflow_audit_events").await;
+    let copy = format!(
+        "create table dumped as select * from workflow_audit_events;
+         delete from workflow_audit_events;
+         insert into workflow_audit_events ({columns}) select {columns} from dumped"
+    );
+    bare.run(&copy).await;
+    let house = ground.house().await;
+    let tenant = by().tenant;
+    let verify = || house.engine.verify_audit(&tenant);
+    let answer = verify().await.unwrap();
+    assert!(answer.valid);
+    assert_eq!(answer.checked_through_sequence, 1_000);
+    let turn = |from: &str, to: &str| {
+        format!(
+            "update workflow_audit_events set entry = replace(entry, '{from}', '{to}')
+             where sequence = 500"
         )
+    };
+    bare.run(&turn("entry 500", "entry 5o0")).await;
+    let answer = verify().await.unwrap();
+    assert_eq!(answer.first_broken_sequence, Some(500));
+    assert_eq!(answer.reason, Some(Break::Content));
+    assert_ne!(answer.expected_previous_hash, answer.actual_previous_hash);
+    bare.run(&turn("entry 5o0", "entry 500")).await;
+    assert!(verify().await.unwrap().valid);
+    bare.run("delete from workflow_audit_events where sequence = 700")
         .await;
-        // Entry 700 is not there: 701 stands in its place and names another one before it.
-        let answer = verify().await.unwrap();
-        assert_eq!(answer.first_broken_sequence, Some(700));
-        assert_eq!(answer.checked_through_sequence, 699);
-        assert_eq!(answer.reason, Some(Break::Link));
-        assert!(answer.expected_previous_hash.is_some());
-        assert!(answer.actual_previous_hash.is_some());
-    }
+    // Entry 700 is not there: 701 stands in its place and names another one before it.
+    let answer = verify().await.unwrap();
+    assert_eq!(answer.first_broken_sequence, Some(700));
+    assert_eq!(answer.checked_through_sequence, 699);
+    assert_eq!(answer.reason, Some(Break::Link));
+    assert!(answer.expected_previous_hash.is_some());
+    assert!(answer.actual_previous_hash.is_some());
 }
 
 fn draft(text: &str) -> GraphText {
@@ -406,21 +420,32 @@ fn draft(text: &str) -> GraphText {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn b125_the_chain_never_forks_and_is_whole_at_every_moment() {
-    let folder = tempfile::tempdir().unwrap();
-    let first = House::open(folder.path()).await;
+/// Does something that a busy database may refuse for want of a connection, with no effect.
+async fn again<T, E: std::fmt::Debug, F: Future<Output = Result<T, E>>>(
+    mut act: impl FnMut() -> F,
+) -> T {
+    for _ in 0..20 {
+        match act().await {
+            Ok(done) => return done,
+            Err(error) => {
+                let busy = ["timed out", "cannot be reached"];
+                let error = format!("{error:?}");
+                assert!(busy.iter().any(|busy| error.contains(busy)), "{error}");
+            }
+        }
+    }
+    panic!("the database is too busy");
+}
+
+async fn b125_the_chain_never_forks_and_is_whole_at_every_moment(ground: Ground) {
+    let first = ground.house().await;
     first.sample_agents().await;
     // A tenant whose very first entry is one of these.
     let tenant = TenantId::from("fresh");
     let owner = first.store.owner(&by().tenant).await.unwrap();
     first.store.ensure_tenant(&tenant, &owner).await.unwrap();
     first.publish_sample("expenses.review").await;
-    let houses = [
-        first,
-        House::open(folder.path()).await,
-        House::open(folder.path()).await,
-    ];
+    let houses = [first, ground.house().await, ground.house().await];
     let workers: Vec<_> = houses
         .iter()
         .zip(["a", "b", "c"])
@@ -437,7 +462,8 @@ async fn b125_the_chain_never_forks_and_is_whole_at_every_moment() {
                 description: String::new(),
                 graph: draft("first"),
             };
-            let made = store.create_workflow(&of(&tenant), new).await.unwrap();
+            let (fresh, by, may) = (of(&tenant), by(), permissions());
+            let made = again(|| store.create_workflow(&fresh, new.clone())).await;
             let save = Save {
                 workflow_id: made.row.workflow_id,
                 expected: 1,
@@ -447,18 +473,15 @@ async fn b125_the_chain_never_forks_and_is_whole_at_every_moment() {
                     description: None,
                 },
             };
-            store.save_draft(&of(&tenant), save).await.unwrap();
+            again(|| store.save_draft(&fresh, save.clone())).await;
             let request = sluicegate_server::engine::Enqueue {
                 workflow_key: "expenses.review".into(),
                 input: review(),
                 idempotency_key: format!("k{n}"),
             };
-            let run = engine
-                .enqueue(&by(), &permissions(), request)
-                .await
-                .unwrap();
+            let run = again(|| engine.enqueue(&by, &may, request.clone())).await;
             if n % 2 == 0 {
-                engine.cancel(&by(), &run.run_id, None).await.unwrap();
+                again(|| engine.cancel(&by, &run.run_id, None)).await;
             }
             run.run_id
         });
@@ -468,6 +491,9 @@ async fn b125_the_chain_never_forks_and_is_whole_at_every_moment() {
     let mut runs: Vec<RunId> = Vec::new();
     while let Some(run) = acts.join_next().await {
         runs.push(run.unwrap());
+        if runs.len() % 10 != 0 {
+            continue;
+        }
         for tenant in [&tenant, &by().tenant] {
             let answer = houses[runs.len() % 3]
                 .engine
@@ -502,26 +528,29 @@ async fn b125_the_chain_never_forks_and_is_whole_at_every_moment() {
     }
 }
 
-#[tokio::test]
-async fn b125_an_act_whose_entry_cannot_be_written_did_not_happen() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+async fn b125_an_act_whose_entry_cannot_be_written_did_not_happen(ground: Ground) {
+    let house = ground.house().await;
     house.sample_agents().await;
     let workflow_id = house.publish_sample("expenses.review").await;
     let run = house.enqueue("expenses.review", review(), "k").await.run_id;
-    let mut raw = raw::open(folder.path()).await;
+    let mut bare = Bare::open(&ground).await;
     for (table, write) in [
         ("workflow_audit_events", "insert on workflow_audit_events"),
         ("workflow_audit_heads", "update on workflow_audit_heads"),
     ] {
-        raw::run(
-            &mut raw,
-            &format!(
-                "create trigger refuse before {write} begin select raise(abort, 'refused'); end"
+        let (trigger, over) = match bare.is_postgres() {
+            true => (
+                format!("before {write} for each row execute function refuse('refused')"),
+                format!("drop trigger no_entry on {table}"),
             ),
-        )
-        .await;
-        let before = raw::dump(&mut raw).await;
+            false => (
+                format!("before {write} begin select raise(abort, 'refused'); end"),
+                "drop trigger no_entry".to_owned(),
+            ),
+        };
+        bare.run(&format!("create trigger no_entry {trigger}"))
+            .await;
+        let before = bare.dump().await;
         let refused = |what: &str, error: StoreError| {
             assert!(
                 matches!(error, StoreError::Database(_)),
@@ -558,13 +587,13 @@ async fn b125_an_act_whose_entry_cannot_be_written_did_not_happen() {
         let simulated = house.engine.simulate(&by, &may, simulation()).await;
         assert!(simulated.is_err());
         assert!(house.store.record_act(act(&by, "refused")).await.is_err());
-        assert_eq!(raw::dump(&mut raw).await, before, "nothing of it stands");
+        assert_eq!(bare.dump().await, before, "nothing of it stands");
         // A worker gets nowhere, and goes on once it can.
         let workers = house.workers("w");
         tokio::time::sleep(Duration::from_millis(300)).await;
         assert_eq!(house.types(&run).await, ["run.queued"]);
         assert!(workers.stop(Duration::from_secs(5)).await);
-        raw::run(&mut raw, "drop trigger refuse").await;
+        bare.run(&over).await;
         house.check(&run).await;
     }
     house.store.void_leases().await.unwrap();

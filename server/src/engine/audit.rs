@@ -3,12 +3,16 @@
 
 use sluicegate_core::audit::{Check, Covered, Verification};
 use sluicegate_core::ids::{RunId, TenantId};
+use sluicegate_core::limits::Limits;
+use sluicegate_core::value::Value;
 
 use super::Engine;
 use crate::store::{Store, StoreError};
 
 /// Entries, or runs, that are read at once.
 const PAGE: u32 = 256;
+/// Events that are read at once, unless one entry stands for more.
+const EVENTS: u64 = 2_000;
 
 impl Engine {
     /// Checks the chain, its head and every event against its entry.
@@ -42,19 +46,42 @@ async fn entries(
         if page.is_empty() {
             return Ok(true);
         }
-        for entry in page {
-            if !check.take(&entry) {
-                return Ok(false);
-            }
-            after += 1;
-            if let Some(covered) = check.due().cloned() {
-                let events = store.events_as_stored(tenant, &covered).await?;
-                if !check.take_events(&events) {
+        after += page.len() as u64;
+        for group in groups(page) {
+            let covered: Vec<_> = group.iter().filter_map(Covered::of).collect();
+            let events = store.events_as_stored(tenant, &covered).await?;
+            let mut events = events.into_iter();
+            for entry in &group {
+                let mut whole = check.take(entry);
+                if Covered::of(entry).is_some() {
+                    let own = events.next().unwrap_or_default();
+                    whole = whole && check.take_events(&own);
+                }
+                if !whole {
                     return Ok(false);
                 }
             }
         }
     }
+}
+
+/// Parts a page so that the events of a part, as many as its entries say, fit in memory.
+fn groups(page: Vec<Value>) -> Vec<Vec<Value>> {
+    let (mut groups, mut events) = (vec![Vec::new()], 0);
+    for entry in page {
+        // What an entry says need not be so, and no run has more than this.
+        let own = Covered::of(&entry).map_or(0, |c| c.last.saturating_sub(c.first) + 1);
+        let own = own.min(Limits::default().events);
+        if events + own > EVENTS {
+            groups.push(Vec::new());
+            events = 0;
+        }
+        events += own;
+        if let Some(group) = groups.last_mut() {
+            group.push(entry);
+        }
+    }
+    groups
 }
 
 /// Looks for runs with events that no entry knows.

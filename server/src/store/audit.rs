@@ -1,8 +1,9 @@
 //! The audit chain as it is read (run-machine.md H3): what stands in a row is given as it is,
 //! so that the check sees every byte of it.
 
-use sluicegate_core::audit::Head;
+use sluicegate_core::audit::{Covered, Head};
 use sluicegate_core::ids::{RunId, TenantId};
+use sluicegate_core::limits::Limits;
 use sluicegate_core::value::{self, Map, Value};
 
 /// The end of a chain.
@@ -84,6 +85,13 @@ impl EventRow {
         put("payload", payload);
         Value::Object(members)
     }
+}
+
+/// The last event that is read for an entry: what it says need not be so, and one more than a run
+/// can have shows that too.
+pub(super) fn last_of(covered: &Covered) -> u64 {
+    let most = covered.first.saturating_add(Limits::default().events);
+    covered.last.min(most)
 }
 
 /// A document that stands in the canonical form in which it is written: another text of the

@@ -363,13 +363,13 @@ pub trait Store: Send + Sync {
         after: u64,
     ) -> Result<Option<Value>, StoreError>;
 
-    /// The full events that an entry stands for, in order, as far as they are there; at most
-    /// one more than a run can have.
+    /// The full events that each of some entries stands for, in order, as far as they are there
+    /// and a run can have them.
     async fn events_as_stored(
         &self,
         tenant: &TenantId,
-        covered: &Covered,
-    ) -> Result<Vec<Value>, StoreError>;
+        covered: &[Covered],
+    ) -> Result<Vec<Vec<Value>>, StoreError>;
 
     /// Runs that have events, by id, each with its last event's sequence, or how many it has
     /// if that is more.

@@ -5,7 +5,7 @@ use sqlx::PgConnection;
 
 use sluicegate_core::ids::{Hash, TenantId};
 
-use super::{Columns, PostgresStore, audit, fault, int, json};
+use super::{Columns, PostgresStore, audit, definition_read, fault, int, json};
 use crate::store::definition::{act, details};
 use crate::store::{By, DraftSaved, NewWorkflow, Save, StoreError, WorkflowDetail, WorkflowName};
 
@@ -93,9 +93,11 @@ impl PostgresStore {
         ]);
         let draft = act(by, "workflow.created", &workflow_id, now, metadata);
         audit::append(&mut c, draft).await?;
+        // Read before the commit: after it, nothing may fail any more.
+        let name = WorkflowName::Id(workflow_id);
+        let made = definition_read::workflow(&mut c, &by.tenant, &name).await?;
         c.commit().await.map_err(fault)?;
-        self.do_workflow(&by.tenant, &WorkflowName::Id(workflow_id))
-            .await
+        Ok(made)
     }
 
     pub(super) async fn do_save_draft(

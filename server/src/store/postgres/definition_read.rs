@@ -1,6 +1,7 @@
 //! Workflows as they are read (api.md "Definitions"): a detail is one consistent view of all
 //! its tables.
 
+use sqlx::PgConnection;
 use sqlx::postgres::PgRow;
 
 use sluicegate_core::ids::{TenantId, WorkflowKey};
@@ -75,6 +76,51 @@ where
     found.ok_or(StoreError::NotFound)
 }
 
+/// A workflow as the connection sees it.
+pub(super) async fn workflow(
+    reading: &mut PgConnection,
+    tenant: &TenantId,
+    name: &WorkflowName,
+) -> Result<WorkflowDetail, StoreError> {
+    let id = id_of(&mut *reading, tenant, name).await?;
+    let row = sqlx::query(
+        "select workflow_id, key, name, description, status, draft_version, revision,
+                updated_at, updated_by, draft_graph, draft_checksum, draft_saved_at,
+                draft_saved_by
+         from workflow_definitions where tenant_id = $1 and workflow_id = $2",
+    )
+    .bind(tenant.as_str())
+    .bind(&id)
+    .fetch_one(&mut *reading)
+    .await
+    .map_err(fault)?;
+    let revisions = sqlx::query(
+        "select revision, draft_version, checksum, compiler_version, plan_hash, published_at,
+                published_by, note
+         from workflow_revisions where tenant_id = $1 and workflow_id = $2
+         order by revision desc",
+    )
+    .bind(tenant.as_str())
+    .bind(&id)
+    .fetch_all(&mut *reading)
+    .await
+    .map_err(fault)?;
+    Ok(WorkflowDetail {
+        row: list_row(&row)?,
+        draft: DraftText {
+            draft_version: row.number("draft_version")?,
+            graph: row.document("draft_graph")?,
+            checksum: row.hash("draft_checksum")?,
+            saved_at: row.instant("draft_saved_at")?,
+            saved_by: row.json("draft_saved_by")?,
+        },
+        revisions: revisions
+            .iter()
+            .map(revision_row)
+            .collect::<Result<_, _>>()?,
+    })
+}
+
 impl PostgresStore {
     pub(super) async fn do_workflows(
         &self,
@@ -106,44 +152,7 @@ impl PostgresStore {
         tenant: &TenantId,
         name: &WorkflowName,
     ) -> Result<WorkflowDetail, StoreError> {
-        let mut reading = self.view().await?;
-        let id = id_of(&mut *reading, tenant, name).await?;
-        let row = sqlx::query(
-            "select workflow_id, key, name, description, status, draft_version, revision,
-                    updated_at, updated_by, draft_graph, draft_checksum, draft_saved_at,
-                    draft_saved_by
-             from workflow_definitions where tenant_id = $1 and workflow_id = $2",
-        )
-        .bind(tenant.as_str())
-        .bind(&id)
-        .fetch_one(&mut *reading)
-        .await
-        .map_err(fault)?;
-        let revisions = sqlx::query(
-            "select revision, draft_version, checksum, compiler_version, plan_hash, published_at,
-                    published_by, note
-             from workflow_revisions where tenant_id = $1 and workflow_id = $2
-             order by revision desc",
-        )
-        .bind(tenant.as_str())
-        .bind(&id)
-        .fetch_all(&mut *reading)
-        .await
-        .map_err(fault)?;
-        Ok(WorkflowDetail {
-            row: list_row(&row)?,
-            draft: DraftText {
-                draft_version: row.number("draft_version")?,
-                graph: row.document("draft_graph")?,
-                checksum: row.hash("draft_checksum")?,
-                saved_at: row.instant("draft_saved_at")?,
-                saved_by: row.json("draft_saved_by")?,
-            },
-            revisions: revisions
-                .iter()
-                .map(revision_row)
-                .collect::<Result<_, _>>()?,
-        })
+        workflow(&mut *self.view().await?, tenant, name).await
     }
 
     pub(super) async fn do_live_revision(

@@ -295,8 +295,8 @@ impl Store for PostgresStore {
     async fn events_as_stored(
         &self,
         tenant: &TenantId,
-        covered: &Covered,
-    ) -> Result<Vec<Value>, StoreError> {
+        covered: &[Covered],
+    ) -> Result<Vec<Vec<Value>>, StoreError> {
         timely(self.do_events_as_stored(tenant, covered)).await
     }
 

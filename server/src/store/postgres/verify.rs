@@ -6,11 +6,10 @@ use sqlx::postgres::PgRow;
 
 use sluicegate_core::audit::{Covered, Head};
 use sluicegate_core::ids::{Hash, RunId, TenantId};
-use sluicegate_core::limits::Limits;
 use sluicegate_core::value::Value;
 
 use super::{Columns, PostgresStore, fault, int};
-use crate::store::audit::{EntryRow, EventRow};
+use crate::store::audit::{EntryRow, EventRow, last_of};
 use crate::store::{AuditFilter, AuditTail, StoreError};
 
 fn entry(row: &PgRow) -> Result<Value, StoreError> {
@@ -126,24 +125,30 @@ impl PostgresStore {
     pub(super) async fn do_events_as_stored(
         &self,
         tenant: &TenantId,
-        covered: &Covered,
-    ) -> Result<Vec<Value>, StoreError> {
+        covered: &[Covered],
+    ) -> Result<Vec<Vec<Value>>, StoreError> {
+        let runs: Vec<&str> = covered.iter().map(|c| c.run_id.as_str()).collect();
+        let first: Vec<i64> = covered.iter().map(|c| int(c.first)).collect();
+        let last: Vec<i64> = covered.iter().map(|c| int(last_of(c))).collect();
         let rows = sqlx::query(
-            "select sequence, event_type, schema_version,
-                    payload, recorded_at, virtual_offset_ms
-             from workflow_run_events
-             where tenant_id = $1 and run_id = $2 and sequence between $3 and $4
-             order by sequence limit $5",
+            "select v.place - 1 as place, e.sequence, e.event_type, e.schema_version, e.payload,
+                    e.recorded_at, e.virtual_offset_ms
+             from unnest($2::text[], $3::bigint[], $4::bigint[]) with ordinality
+                  as v (run_id, first, last, place)
+             join workflow_run_events e
+               on e.tenant_id = $1 and e.run_id = v.run_id
+              and e.sequence between v.first and v.last
+             order by v.place, e.sequence",
         )
         .bind(tenant.as_str())
-        .bind(covered.run_id.as_str())
-        .bind(int(covered.first))
-        .bind(int(covered.last))
-        .bind(int(Limits::default().events + 1))
+        .bind(runs)
+        .bind(first)
+        .bind(last)
         .fetch_all(&self.pool)
         .await
         .map_err(fault)?;
-        let event = |row: &PgRow| {
+        let mut events = vec![Vec::new(); covered.len()];
+        for row in &rows {
             let event = EventRow {
                 sequence: row.try_get("sequence").map_err(fault)?,
                 event_type: row.text("event_type")?.into_bytes(),
@@ -152,9 +157,12 @@ impl PostgresStore {
                 recorded_at: row.try_get("recorded_at").map_err(fault)?,
                 virtual_offset_ms: row.try_get("virtual_offset_ms").map_err(fault)?,
             };
-            Ok(event.into_value(tenant, &covered.run_id))
-        };
-        rows.iter().map(event).collect()
+            let place = usize::try_from(row.number("place")?).unwrap_or(usize::MAX);
+            if let (Some(own), Some(covered)) = (events.get_mut(place), covered.get(place)) {
+                own.push(event.into_value(tenant, &covered.run_id));
+            }
+        }
+        Ok(events)
     }
 
     pub(super) async fn do_last_events(

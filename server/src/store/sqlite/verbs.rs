@@ -292,8 +292,8 @@ impl Store for SqliteStore {
     async fn events_as_stored(
         &self,
         tenant: &TenantId,
-        covered: &Covered,
-    ) -> Result<Vec<Value>, StoreError> {
+        covered: &[Covered],
+    ) -> Result<Vec<Vec<Value>>, StoreError> {
         self.do_events_as_stored(tenant, covered).await
     }
 

@@ -6,11 +6,10 @@ use sqlx::sqlite::SqliteRow;
 
 use sluicegate_core::audit::{Covered, Head};
 use sluicegate_core::ids::{Hash, RunId, TenantId};
-use sluicegate_core::limits::Limits;
 use sluicegate_core::value::Value;
 
-use super::{Columns, SqliteStore, fault, int};
-use crate::store::audit::{EntryRow, EventRow};
+use super::{Columns, SqliteStore, fault, int, json};
+use crate::store::audit::{EntryRow, EventRow, last_of};
 use crate::store::{AuditFilter, AuditTail, StoreError};
 
 fn entry(row: &SqliteRow) -> Result<Value, StoreError> {
@@ -131,24 +130,26 @@ impl SqliteStore {
     pub(super) async fn do_events_as_stored(
         &self,
         tenant: &TenantId,
-        covered: &Covered,
-    ) -> Result<Vec<Value>, StoreError> {
+        covered: &[Covered],
+    ) -> Result<Vec<Vec<Value>>, StoreError> {
+        let ranges = covered.iter().map(|c| (&c.run_id, c.first, last_of(c)));
+        let ranges: Vec<_> = ranges.collect();
         let rows = sqlx::query(
-            "select sequence, cast(event_type as blob) as event_type, schema_version,
-                    cast(payload as blob) as payload, recorded_at, virtual_offset_ms
-             from workflow_run_events
-             where tenant_id = ? and run_id = ? and sequence between ? and ?
-             order by sequence limit ?",
+            "select v.key as place, e.sequence, cast(e.event_type as blob) as event_type,
+                    e.schema_version, cast(e.payload as blob) as payload, e.recorded_at,
+                    e.virtual_offset_ms
+             from json_each(?2) v cross join workflow_run_events e
+             where e.tenant_id = ?1 and e.run_id = v.value ->> 0
+               and e.sequence between v.value ->> 1 and v.value ->> 2
+             order by v.key, e.sequence",
         )
         .bind(tenant.as_str())
-        .bind(covered.run_id.as_str())
-        .bind(int(covered.first))
-        .bind(int(covered.last))
-        .bind(int(Limits::default().events + 1))
+        .bind(json(&ranges)?)
         .fetch_all(&self.readers)
         .await
         .map_err(fault)?;
-        let event = |row: &SqliteRow| {
+        let mut events = vec![Vec::new(); covered.len()];
+        for row in &rows {
             let event = EventRow {
                 sequence: row.try_get("sequence").map_err(fault)?,
                 event_type: row.bytes("event_type")?,
@@ -157,9 +158,12 @@ impl SqliteStore {
                 recorded_at: row.try_get("recorded_at").map_err(fault)?,
                 virtual_offset_ms: row.try_get("virtual_offset_ms").map_err(fault)?,
             };
-            Ok(event.into_value(tenant, &covered.run_id))
-        };
-        rows.iter().map(event).collect()
+            let place = usize::try_from(row.number("place")?).unwrap_or(usize::MAX);
+            if let (Some(own), Some(covered)) = (events.get_mut(place), covered.get(place)) {
+                own.push(event.into_value(tenant, &covered.run_id));
+            }
+        }
+        Ok(events)
     }
 
     pub(super) async fn do_last_events(
