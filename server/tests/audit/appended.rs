@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use sluicegate_core::ids::{Hash, RunId, TenantId};
 use sluicegate_core::run::RunStatus;
-use sluicegate_core::value::{self};
+use sluicegate_core::value;
 use sluicegate_server::store::{DraftChange, GraphText, NewWorkflow, Save, StoreError};
 
 use crate::harness::bare::Bare;
