@@ -8,13 +8,14 @@ mod counting;
 mod harness;
 
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use counting::{Business, Count, counting_graph, policy};
-use harness::raw;
-use harness::{House, by};
+use harness::bare::Bare;
+use harness::ground::Ground;
+use harness::{House, by, on_both};
 use serde_json::json;
 use sluicegate_core::catalogue::{ActionDescriptor, Cancellation, Idempotency, Risk};
 use sluicegate_core::ids::{Hash, RunId};
@@ -26,6 +27,12 @@ use sluicegate_server::http::{self, Server};
 use sluicegate_server::payload::Keys;
 use sluicegate_server::store::ApiKey;
 use sluicegate_server::stream::{Cursors, Hub};
+
+on_both!(
+    b106_b108_a_secret_that_goes_every_way_stands_nowhere_but_encrypted,
+    b109_what_a_provider_echoes_is_not_kept,
+    s7_a_run_goes_on_over_a_rotation_and_old_results_stay_readable,
+);
 
 /// A secret by its place: a `writeOnly` member of the input.
 const PLACED: &str = "hunter2-ABCDEFGHIJ";
@@ -183,16 +190,24 @@ fn schemas() -> Value {
         "how": {"type": "string"}}, "required": ["pass", "how"]}})
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn b106_b108_a_secret_that_goes_every_way_stands_nowhere_but_encrypted() {
-    let log = Log::default();
-    let written = log.clone();
-    tracing_subscriber::fmt()
-        .with_max_level(tracing::level_filters::LevelFilter::TRACE)
-        .with_writer(move || written.clone())
-        .init();
-    let folder = tempfile::tempdir().unwrap();
-    let house = House::open_with(folder.path(), vec![Arc::new(Leak)]).await;
+/// What this process logs, from here on.
+fn logged() -> Log {
+    static LOG: OnceLock<Log> = OnceLock::new();
+    let begin = || {
+        let log = Log::default();
+        let written = log.clone();
+        tracing_subscriber::fmt()
+            .with_max_level(tracing::level_filters::LevelFilter::TRACE)
+            .with_writer(move || written.clone())
+            .init();
+        log
+    };
+    LOG.get_or_init(begin).clone()
+}
+
+async fn b106_b108_a_secret_that_goes_every_way_stands_nowhere_but_encrypted(ground: Ground) {
+    let log = logged();
+    let house = ground.open(&[Arc::new(Leak)]).await;
     house
         .publish(
             "leak",
@@ -278,14 +293,28 @@ async fn b106_b108_a_secret_that_goes_every_way_stands_nowhere_but_encrypted() {
     for secret in secrets {
         without(secret, said.as_bytes(), "an answer");
         without(secret, &logged, "the log");
-        let mut looked = 0;
-        for entry in std::fs::read_dir(folder.path()).unwrap() {
-            let path = entry.unwrap().path();
-            let bytes = std::fs::read(&path).unwrap();
-            looked += bytes.len();
-            without(secret, &bytes, &path.display().to_string());
+    }
+    let mut bare = Bare::open(&ground).await;
+    let mut stored: Vec<(String, Vec<u8>)> = Vec::new();
+    for (table, rows) in bare.dump().await {
+        stored.push((table, rows.join("\n").into_bytes()));
+    }
+    // Every byte of the files too, where they are ours.
+    for entry in std::fs::read_dir(ground.folder()).unwrap() {
+        let path = entry.unwrap().path();
+        stored.push((path.display().to_string(), std::fs::read(&path).unwrap()));
+    }
+    assert!(stored.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() > 100_000);
+    for (place, bytes) in &stored {
+        for secret in secrets {
+            without(secret, bytes, place);
+            // A dump shows bytes as digits.
+            let text = String::from_utf8_lossy(bytes).to_lowercase();
+            for piece in secret.as_bytes().windows(6) {
+                let digits: String = piece.iter().map(|byte| format!("{byte:02x}")).collect();
+                assert!(!text.contains(&digits), "{secret} is in {place} as digits");
+            }
         }
-        assert!(looked > 100_000);
     }
     // The message shows its rest, and size and hash are kept.
     let row = house
@@ -315,10 +344,8 @@ async fn b106_b108_a_secret_that_goes_every_way_stands_nowhere_but_encrypted() {
     assert!(evidence.hash.is_some() && evidence.original_byte_size > 250);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn b109_what_a_provider_echoes_is_not_kept() {
-    let folder = tempfile::tempdir().unwrap();
-    let house = House::open(folder.path()).await;
+async fn b109_what_a_provider_echoes_is_not_kept(ground: Ground) {
+    let house = ground.house().await;
     let echo = json!({"headers": {"Authorization": format!("Bearer {LOOKS}"), "x-api-key": LOOKS}});
     house
         .agent(json!({
@@ -359,19 +386,18 @@ async fn b109_what_a_provider_echoes_is_not_kept() {
         .failure;
     assert_eq!(failure.unwrap().code, "agent.unavailable");
     // Where its author wrote it stands outside; what was made of it is looked through.
-    let mut raw = raw::open(folder.path()).await;
-    let mut dumped = raw::dump(&mut raw).await;
+    let mut bare = Bare::open(&ground).await;
+    let mut dumped = bare.dump().await;
     dumped.remove("agent_definition_revisions").unwrap();
     for (table, rows) in dumped {
         without(LOOKS, rows.join("\n").as_bytes(), &table);
     }
 }
 
-#[tokio::test]
-async fn s7_a_run_goes_on_over_a_rotation_and_old_results_stay_readable() {
-    let folder = tempfile::tempdir().unwrap();
+async fn s7_a_run_goes_on_over_a_rotation_and_old_results_stay_readable(ground: Ground) {
     let business = Arc::new(Business::default());
-    let open = || async { House::open_with(folder.path(), vec![Count::new(&business)]).await };
+    let more: [Arc<dyn Action>; 1] = [Count::new(&business)];
+    let open = || ground.open(&more);
     let house = open().await;
     let graph = counting_graph(&policy(2, &["x.busy"], 400), &json!({}), "std.any");
     house.publish("count", &graph).await;
@@ -391,7 +417,7 @@ async fn s7_a_run_goes_on_over_a_rotation_and_old_results_stay_readable() {
     assert_eq!(old.len(), 1);
     drop(house);
 
-    let file = folder.path().join("keys");
+    let file = ground.folder().join("keys");
     let key = Keys::rotate(&file).unwrap();
     let house = open().await;
     let workers = house.workers("w2");
