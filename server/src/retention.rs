@@ -14,8 +14,8 @@ use crate::store::{Kept, Rule, StoreError};
 
 /// How often a process sweeps; rules count in days.
 const EVERY: Duration = Duration::from_secs(3_600);
-/// In milliseconds.
-const DAY: u64 = 86_400_000;
+/// How long, in milliseconds, an end may take until everybody sees it.
+const SETTLING: u64 = 600_000;
 /// Runs, or tenants, that are looked at in one statement.
 const PAGE: u32 = 200;
 /// Pages of the database that are given back in one transaction.
@@ -93,8 +93,7 @@ impl Retention {
         let Some(rule) = self.rules.get(at).copied() else {
             return Ok(());
         };
-        let age = rule.days.saturating_mul(DAY);
-        let Some(until) = now.0.checked_sub(age).map(Instant) else {
+        let Some(until) = now.0.checked_sub(rule.age_ms()).map(Instant) else {
             return Ok(());
         };
         let key = (tenant.clone(), at);
@@ -120,7 +119,9 @@ impl Retention {
                 }
                 tokio::time::sleep(PAUSE).await;
             }
-            if let Some(place) = place.clone().filter(|_| whole) {
+            // A run that ended a moment ago may become visible after one that ended later.
+            let settled = last.completed_at.0.saturating_add(SETTLING) < now.0;
+            if let Some(place) = place.clone().filter(|_| whole && settled) {
                 self.swept.insert(key.clone(), place);
             }
         }

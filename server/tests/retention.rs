@@ -32,6 +32,7 @@ use sluicegate_server::store::Rule;
 on_both!(
     r8_values_and_previews_go_at_their_times_and_all_the_rest_stays,
     r8_several_processes_may_sweep_and_no_page_is_left_out,
+    r8_a_run_that_becomes_visible_late_is_not_passed_over,
     a9_a_parked_run_keeps_what_it_has
 );
 
@@ -293,6 +294,24 @@ async fn r8_several_processes_may_sweep_and_no_page_is_left_out(ground: Ground) 
     }
     house.check(&runs[0]).await;
     assert!(house.engine.verify_audit(&by().tenant).await.unwrap().valid);
+}
+
+async fn r8_a_run_that_becomes_visible_late_is_not_passed_over(ground: Ground) {
+    let (house, run, waits, _) = lived_in(&ground).await;
+    let mut bare = Bare::open(&ground).await;
+    let mut retention = Retention::new(house.engine.clone(), Rule::of_days(Some(0), None));
+    retention.sweep(after(0)).await.unwrap();
+    assert_eq!(counts(&mut bare, &run).await[0], 0);
+    house.engine.cancel(&by(), &waits, None).await.unwrap();
+    assert!(counts(&mut bare, &waits).await[0] > 0);
+    bare.run(&format!(
+        "update workflow_runs set completed_at =
+             (select min(completed_at) - 1 from workflow_runs where completed_at is not null)
+         where run_id = '{waits}'"
+    ))
+    .await;
+    retention.sweep(after(0)).await.unwrap();
+    assert_eq!(counts(&mut bare, &waits).await[0], 0);
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use super::StoreError;
 use super::column::Columns;
 
 /// In milliseconds.
-pub(super) const DAY: u64 = 86_400_000;
+const DAY: u64 = 86_400_000;
 
 /// For how long something of an ended run is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +63,12 @@ impl Rule {
             Kept::Values => "execution",
             Kept::Previews => "preview",
         }
+    }
+
+    /// How long that is, in milliseconds.
+    #[must_use]
+    pub fn age_ms(self) -> u64 {
+        self.days.saturating_mul(DAY)
     }
 
     /// Whether it is about this form of payloads.

@@ -9,7 +9,7 @@ use sluicegate_core::run::PayloadKind;
 use sluicegate_core::time::Instant;
 
 use super::{Columns, PostgresStore, fault, int};
-use crate::store::retention::{DAY, retained};
+use crate::store::retention::retained;
 use crate::store::{Ended, Kept, Retained, Rule, StoreError};
 
 impl PostgresStore {
@@ -126,7 +126,7 @@ impl PostgresStore {
             .bind(ids)
             .bind(kinds)
             .bind(int(rule.days))
-            .bind(int(rule.days.saturating_mul(DAY)))
+            .bind(int(rule.age_ms()))
             .execute(&self.pool)
             .await
             .map_err(fault)?;

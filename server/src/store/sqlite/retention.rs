@@ -9,7 +9,7 @@ use sluicegate_core::time::Instant;
 
 use super::SqliteStore;
 use crate::store::column::{Columns, fault, int, json};
-use crate::store::retention::{DAY, retained};
+use crate::store::retention::retained;
 use crate::store::{Ended, Kept, Retained, Rule, StoreError};
 
 impl SqliteStore {
@@ -129,7 +129,7 @@ impl SqliteStore {
                     .bind(run_id.as_str())
                     .bind(named)
                     .bind(int(rule.days))
-                    .bind(int(rule.days.saturating_mul(DAY)))
+                    .bind(int(rule.age_ms()))
                     .execute(c)
                     .await
                     .map_err(fault)?;
