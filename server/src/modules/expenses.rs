@@ -37,6 +37,15 @@ impl ClaimStatus {
             Self::Rejected => "rejected",
         }
     }
+
+    /// What a word of the tables says.
+    pub(crate) fn stored(word: &str) -> Result<Self, StoreError> {
+        match word {
+            "approved" => Ok(Self::Approved),
+            "rejected" => Ok(Self::Rejected),
+            other => Err(StoreError::Corrupt(format!("a claim's status {other:?}"))),
+        }
+    }
 }
 
 /// A claim.

@@ -80,7 +80,7 @@ impl Keys {
         match fs::metadata(path) {
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                write(path, &fresh().map_err(fault)?).map_err(fault)?;
+                begin(path, &fresh().map_err(fault)?).map_err(fault)?;
             }
             Err(error) => return Err(fault(error)),
         }
@@ -233,6 +233,20 @@ fn fresh() -> std::io::Result<String> {
     }
     line.push('\n');
     Ok(line)
+}
+
+/// Makes the first key file, whole or not at all: of several processes that share it and start
+/// at the same moment, all read the one that was first.
+fn begin(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut own = path.as_os_str().to_owned();
+    own.push(format!(".{}", std::process::id()));
+    write(Path::new(&own), text)?;
+    let linked = fs::hard_link(&own, path);
+    fs::remove_file(&own)?;
+    match linked {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        _ => keep_name(path),
+    }
 }
 
 /// Makes a file that its owner alone may read, durably.

@@ -7,8 +7,9 @@ use sluicegate_core::run::{ChildKind, Cost, Usage};
 use sluicegate_core::time::Instant;
 
 use super::StoreError;
-use super::column::int;
+use super::column::{Columns, int, thing};
 use super::flat::json;
+use super::row::word;
 use super::table::{Cell, Kind, Table};
 
 /// A wish to start one attempt of a child, or to stop it.
@@ -282,4 +283,35 @@ impl ChildSettlement {
             message,
         ])
     }
+}
+
+fn sealed(
+    row: &impl Columns,
+    key: &'static str,
+    bytes: &'static str,
+) -> Result<Option<(String, Vec<u8>)>, StoreError> {
+    match row.maybe_text(key)? {
+        None => Ok(None),
+        Some(key_id) => Ok(Some((key_id, row.bytes(bytes)?))),
+    }
+}
+
+/// How an attempt ended, from its row.
+pub(super) fn end(row: &impl Columns) -> Result<ChildEnd, StoreError> {
+    let said: PublicEnd = match row.maybe_text("end")? {
+        Some(text) => thing(&text)?,
+        None => {
+            return Err(StoreError::Corrupt(
+                "a child that ended without an end".to_owned(),
+            ));
+        }
+    };
+    Ok(ChildEnd {
+        status: word(row.text("status")?)?,
+        output: sealed(row, "output_key_id", "output")?,
+        code: said.code,
+        message: sealed(row, "message_key_id", "message")?,
+        usage: said.usage,
+        cost: said.cost,
+    })
 }

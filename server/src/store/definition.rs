@@ -9,6 +9,10 @@ use sluicegate_core::ids::{Hash, TenantId, WorkflowKey};
 use sluicegate_core::time::Instant;
 use sluicegate_core::value::{Map, Value};
 
+use super::StoreError;
+use super::column::Columns;
+use super::row::word;
+
 pub use crate::agents::AgentDefinition;
 
 /// Who does something, for which tenant, through what. Only a trusted context makes one.
@@ -284,4 +288,52 @@ pub(super) fn details<const N: usize>(members: [(&str, Value); N]) -> Map<String
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value))
         .collect()
+}
+
+/// A status as its column has it.
+pub(super) fn status_word(status: WorkflowStatus) -> &'static str {
+    match status {
+        WorkflowStatus::Draft => "draft",
+        WorkflowStatus::Published => "published",
+        WorkflowStatus::Archived => "archived",
+    }
+}
+
+/// A workflow's row.
+pub(super) fn workflow_row(row: &impl Columns) -> Result<WorkflowRow, StoreError> {
+    Ok(WorkflowRow {
+        workflow_id: row.text("workflow_id")?,
+        key: WorkflowKey::from(row.text("key")?),
+        name: row.text("name")?,
+        description: row.text("description")?,
+        status: word(row.text("status")?)?,
+        draft_version: row.number("draft_version")?,
+        revision: row.maybe_number("revision")?,
+        updated_at: row.instant("updated_at")?,
+        updated_by: row.json("updated_by")?,
+    })
+}
+
+/// A revision's row, without its documents.
+pub(super) fn revision_row(row: &impl Columns) -> Result<RevisionRow, StoreError> {
+    Ok(RevisionRow {
+        revision: row.number("revision")?,
+        draft_version: row.number("draft_version")?,
+        checksum: row.hash("checksum")?,
+        compiler_version: row.text("compiler_version")?,
+        plan_hash: row.hash("plan_hash")?,
+        published_at: row.instant("published_at")?,
+        published_by: row.json("published_by")?,
+        note: row.maybe_text("note")?,
+    })
+}
+
+/// An agent's revision, from a row with the agent's status.
+pub(super) fn agent_revision(row: &impl Columns) -> Result<AgentRevision, StoreError> {
+    Ok(AgentRevision {
+        revision: row.number("revision")?,
+        status: word(row.text("status")?)?,
+        definition: row.json("definition")?,
+        created_at: row.instant("created_at")?,
+    })
 }

@@ -4,6 +4,9 @@
 use sluicegate_core::ids::{Hash, TenantId};
 use sluicegate_core::time::Instant;
 
+use super::StoreError;
+use super::column::Columns;
+
 /// A person who can sign in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
@@ -62,4 +65,14 @@ pub struct Session {
     pub idle_until: Instant,
     /// When it ends whatever happens.
     pub expires_at: Instant,
+}
+
+/// An account's row.
+pub(super) fn account(row: &impl Columns) -> Result<Account, StoreError> {
+    Ok(Account {
+        account_id: row.text("account_id")?,
+        display_name: row.text("display_name")?,
+        email: row.maybe_text("email")?,
+        role: row.text("role")?,
+    })
 }

@@ -4,17 +4,18 @@
 use sluicegate_core::code::Code;
 use sluicegate_core::evidence::Evidence;
 use sluicegate_core::ids::{
-    ChildId, EdgeId, Endpoint, Hash, NodeId, PayloadId, RunId, SchemaId, WorkflowKey,
+    ChildId, EdgeId, Endpoint, Hash, NodeId, PayloadId, RunId, SchemaId, TenantId, WorkerId,
+    WorkflowKey,
 };
 use sluicegate_core::run::{
-    AttemptRow, CostRollup, EdgeRow, EdgeSettled, Failure, NodeRow, RetryRow, RollupState, RunRow,
-    SettledSource, UsageRollup,
+    AttemptRow, CostRollup, EdgeRow, EdgeSettled, Failure, NodeRow, PriorLease, RecoveryReason,
+    RetryRow, RollupState, RunRow, SettledSource, UsageRollup,
 };
-use sluicegate_core::time::Millis;
+use sluicegate_core::time::{Instant, Millis};
 use sluicegate_core::value::Value;
 
 use super::column::{Columns, document, thing};
-use super::{Encrypted, Parked, PreviewRow, RunListRow, StoreError, StoredEvent};
+use super::{Due, Encrypted, Parked, PreviewRow, RunListRow, StoreError, StoredEvent};
 
 pub(super) fn parked(row: &impl Columns) -> Result<Option<Parked>, StoreError> {
     let Some(code) = row.maybe_text("parked_code")? else {
@@ -61,7 +62,7 @@ pub(super) fn encrypted(row: &impl Columns) -> Result<Encrypted, StoreError> {
 }
 
 /// A word of ours from its column.
-fn word<T: serde::de::DeserializeOwned>(word: String) -> Result<T, StoreError> {
+pub(super) fn word<T: serde::de::DeserializeOwned>(word: String) -> Result<T, StoreError> {
     serde_json::from_value(Value::String(word)).map_err(|e| StoreError::Corrupt(e.to_string()))
 }
 
@@ -210,4 +211,32 @@ pub(super) fn preview(row: &impl Columns) -> Result<PreviewRow, StoreError> {
 /// Attempts and the like are counted in few digits.
 fn small(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// A run that may be claimed, from its row; found at `now`.
+pub(super) fn due(row: &impl Columns, now: Instant) -> Result<Due, StoreError> {
+    let fence = row.number("lease_fence")?;
+    let over = match row.maybe_text("lease_owner")? {
+        None => None,
+        Some(owner) => {
+            let prior = PriorLease {
+                worker_id: WorkerId::from(owner),
+                fence,
+                lease_expires_at: Instant(row.maybe_number("lease_expires_at")?.unwrap_or(0)),
+            };
+            let reason = match row.number("lease_void")? {
+                0 => RecoveryReason::LeaseExpired,
+                _ => RecoveryReason::OwnerGone,
+            };
+            Some((prior, reason))
+        }
+    };
+    Ok(Due {
+        tenant: TenantId::from(row.text("tenant_id")?),
+        run_id: RunId::from(row.text("run_id")?),
+        fence,
+        token: row.maybe_text("lease_token")?,
+        over,
+        found_at: now,
+    })
 }

@@ -6,23 +6,12 @@ use sqlx::postgres::PgRow;
 use sluicegate_core::catalogue::AgentStatus;
 use sluicegate_core::ids::{AgentId, TenantId};
 use sluicegate_core::time::Instant;
-use sluicegate_core::value::{self, Value};
+use sluicegate_core::value::{self};
 
 use super::{Columns, PostgresStore, fault, int, nat};
+use crate::store::definition::agent_revision;
+use crate::store::row::word;
 use crate::store::{AgentDefinition, AgentRevision, StoreError};
-
-fn word_of(word: &str) -> Result<AgentStatus, StoreError> {
-    serde_json::from_value(Value::from(word)).map_err(|e| StoreError::Corrupt(e.to_string()))
-}
-
-fn revision(row: &PgRow) -> Result<AgentRevision, StoreError> {
-    Ok(AgentRevision {
-        revision: row.number("revision")?,
-        status: word_of(&row.text("status")?)?,
-        definition: row.json("definition")?,
-        created_at: row.instant("created_at")?,
-    })
-}
 
 async fn insert_revision(
     c: &mut PgConnection,
@@ -119,7 +108,7 @@ impl PostgresStore {
         .fetch_all(&self.pool)
         .await
         .map_err(fault)?;
-        rows.iter().map(revision).collect()
+        rows.iter().map(agent_revision).collect()
     }
 
     pub(super) async fn do_agent_statuses(
@@ -147,8 +136,8 @@ impl PostgresStore {
         .await
         .map_err(fault)?;
         let status = |row: &PgRow| {
-            let word = row.maybe_text("status")?;
-            word.map(|word| word_of(&word)).transpose()
+            let status = row.maybe_text("status")?;
+            status.map(word).transpose()
         };
         rows.iter().map(status).collect()
     }
@@ -171,6 +160,6 @@ impl PostgresStore {
         .fetch_optional(&self.pool)
         .await
         .map_err(fault)?;
-        revision(&row.ok_or(StoreError::NotFound)?)
+        agent_revision(&row.ok_or(StoreError::NotFound)?)
     }
 }

@@ -9,50 +9,16 @@ use sqlx::{AssertSqlSafe, PgConnection};
 
 use sluicegate_core::ids::{ChildId, NodeId, RunId, TenantId};
 use sluicegate_core::time::Instant;
-use sluicegate_core::value::Value;
 
 use super::bulk::{bind, insert, insert_text, spread};
-use super::{Columns, PostgresStore, fault, int, thing};
-use crate::store::child::{CHILD_ATTEMPTS, CHILD_RUNS, PublicEnd, SETTLEMENT, kind_word};
+use super::{Columns, PostgresStore, fault, int};
+use crate::store::child::{CHILD_ATTEMPTS, CHILD_RUNS, SETTLEMENT, end, kind_word};
 use crate::store::flat::Transition;
+use crate::store::row::word;
 use crate::store::table::Cell;
 use crate::store::{
-    ChildCancelled, ChildEnd, ChildIntent, ChildSettlement, ChildStanding, ChildView, StoreError,
+    ChildCancelled, ChildIntent, ChildSettlement, ChildStanding, ChildView, StoreError,
 };
-
-fn read<T: serde::de::DeserializeOwned>(word: String) -> Result<T, StoreError> {
-    serde_json::from_value(Value::String(word)).map_err(|e| StoreError::Corrupt(e.to_string()))
-}
-
-fn sealed(
-    row: &PgRow,
-    key: &'static str,
-    bytes: &'static str,
-) -> Result<Option<(String, Vec<u8>)>, StoreError> {
-    match row.maybe_text(key)? {
-        None => Ok(None),
-        Some(key_id) => Ok(Some((key_id, row.bytes(bytes)?))),
-    }
-}
-
-fn end(row: &PgRow) -> Result<ChildEnd, StoreError> {
-    let said: PublicEnd = match row.maybe_text("end")? {
-        Some(text) => thing(&text)?,
-        None => {
-            return Err(StoreError::Corrupt(
-                "a child that ended without an end".to_owned(),
-            ));
-        }
-    };
-    Ok(ChildEnd {
-        status: read(row.text("status")?)?,
-        output: sealed(row, "output_key_id", "output")?,
-        code: said.code,
-        message: sealed(row, "message_key_id", "message")?,
-        usage: said.usage,
-        cost: said.cost,
-    })
-}
 
 /// Makes the row of a key where there is none. `false`: there is one.
 async fn insert_key(
@@ -292,11 +258,11 @@ impl PostgresStore {
         let view = |row: &PgRow| {
             Ok(ChildView {
                 child_id: ChildId::from(row.text("child_id")?),
-                kind: read(row.text("kind")?)?,
+                kind: word(row.text("kind")?)?,
                 target: row.text("target")?,
                 node_id: NodeId::from(row.text("node_id")?),
                 attempt: u32::try_from(row.number("attempt")?).unwrap_or(u32::MAX),
-                status: read(row.text("status")?)?,
+                status: word(row.text("status")?)?,
                 executions: row.number("executions")?,
             })
         };

@@ -2,41 +2,11 @@
 //! commit that records the claim. Every end of a lease is written and compared by the
 //! database's clock, whatever this process's clock says.
 
-use sqlx::postgres::PgRow;
-
-use sluicegate_core::ids::{RunId, TenantId, WorkerId};
-use sluicegate_core::run::{PriorLease, RecoveryReason};
 use sluicegate_core::time::Instant;
 
 use super::{Columns, PostgresStore, fault, int, nat};
+use crate::store::row::due;
 use crate::store::{Due, Held, StoreError};
-
-fn due(row: &PgRow) -> Result<Due, StoreError> {
-    let fence = row.number("lease_fence")?;
-    let over = match row.maybe_text("lease_owner")? {
-        None => None,
-        Some(owner) => {
-            let prior = PriorLease {
-                worker_id: WorkerId::from(owner),
-                fence,
-                lease_expires_at: Instant(row.maybe_number("lease_expires_at")?.unwrap_or(0)),
-            };
-            let reason = match row.number("lease_void")? {
-                0 => RecoveryReason::LeaseExpired,
-                _ => RecoveryReason::OwnerGone,
-            };
-            Some((prior, reason))
-        }
-    };
-    Ok(Due {
-        tenant: TenantId::from(row.text("tenant_id")?),
-        run_id: RunId::from(row.text("run_id")?),
-        fence,
-        token: row.maybe_text("lease_token")?,
-        over,
-        found_at: row.instant("now")?,
-    })
-}
 
 impl PostgresStore {
     /// The first `each` due runs of every tenant.
@@ -55,7 +25,9 @@ impl PostgresStore {
         .fetch_all(&self.pool)
         .await
         .map_err(fault)?;
-        rows.iter().map(due).collect()
+        rows.iter()
+            .map(|row| due(row, row.instant("now")?))
+            .collect()
     }
 
     pub(super) async fn do_due(&self, limit: u32) -> Result<Vec<Due>, StoreError> {

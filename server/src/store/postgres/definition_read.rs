@@ -2,52 +2,15 @@
 //! its tables.
 
 use sqlx::PgConnection;
-use sqlx::postgres::PgRow;
 
 use sluicegate_core::ids::{TenantId, WorkflowKey};
-use sluicegate_core::value::Value;
 
 use super::{Columns, PostgresStore, fault, int};
+use crate::store::definition::{revision_row, status_word, workflow_row};
 use crate::store::{
-    DraftText, LiveRevision, PublishedRevision, RevisionRow, StoreError, WorkflowDetail,
-    WorkflowFilter, WorkflowName, WorkflowRow, WorkflowStatus,
+    DraftText, LiveRevision, PublishedRevision, StoreError, WorkflowDetail, WorkflowFilter,
+    WorkflowName, WorkflowRow,
 };
-
-fn word(status: WorkflowStatus) -> &'static str {
-    match status {
-        WorkflowStatus::Draft => "draft",
-        WorkflowStatus::Published => "published",
-        WorkflowStatus::Archived => "archived",
-    }
-}
-
-fn list_row(row: &PgRow) -> Result<WorkflowRow, StoreError> {
-    Ok(WorkflowRow {
-        workflow_id: row.text("workflow_id")?,
-        key: WorkflowKey::from(row.text("key")?),
-        name: row.text("name")?,
-        description: row.text("description")?,
-        status: serde_json::from_value(Value::String(row.text("status")?))
-            .map_err(|error| StoreError::Corrupt(error.to_string()))?,
-        draft_version: row.number("draft_version")?,
-        revision: row.maybe_number("revision")?,
-        updated_at: row.instant("updated_at")?,
-        updated_by: row.json("updated_by")?,
-    })
-}
-
-fn revision_row(row: &PgRow) -> Result<RevisionRow, StoreError> {
-    Ok(RevisionRow {
-        revision: row.number("revision")?,
-        draft_version: row.number("draft_version")?,
-        checksum: row.hash("checksum")?,
-        compiler_version: row.text("compiler_version")?,
-        plan_hash: row.hash("plan_hash")?,
-        published_at: row.instant("published_at")?,
-        published_by: row.json("published_by")?,
-        note: row.maybe_text("note")?,
-    })
-}
 
 /// The id that a name stands for.
 async fn id_of<'e, E>(
@@ -106,7 +69,7 @@ pub(super) async fn workflow(
     .await
     .map_err(fault)?;
     Ok(WorkflowDetail {
-        row: list_row(&row)?,
+        row: workflow_row(&row)?,
         draft: DraftText {
             draft_version: row.number("draft_version")?,
             graph: row.document("draft_graph")?,
@@ -138,13 +101,13 @@ impl PostgresStore {
         )
         .bind(tenant.as_str())
         .bind(filter.after.as_ref().map_or("", WorkflowKey::as_str))
-        .bind(filter.status.map(word))
+        .bind(filter.status.map(status_word))
         .bind(filter.q.as_deref().map(str::to_ascii_lowercase))
         .bind(i64::from(filter.limit))
         .fetch_all(&self.pool)
         .await
         .map_err(fault)?;
-        rows.iter().map(list_row).collect()
+        rows.iter().map(workflow_row).collect()
     }
 
     pub(super) async fn do_workflow(

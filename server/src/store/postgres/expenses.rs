@@ -9,14 +9,6 @@ use super::{Columns, PostgresStore, fault, int};
 use crate::modules::expenses::{ClaimDecision, ClaimRow, ClaimStatus, Claims, Decided};
 use crate::store::StoreError;
 
-fn status(word: &str) -> Result<ClaimStatus, StoreError> {
-    match word {
-        "approved" => Ok(ClaimStatus::Approved),
-        "rejected" => Ok(ClaimStatus::Rejected),
-        other => Err(StoreError::Corrupt(format!("a claim's status {other:?}"))),
-    }
-}
-
 #[async_trait]
 impl Claims for PostgresStore {
     async fn claim(&self, tenant: &TenantId, claim_id: &str) -> Result<ClaimRow, StoreError> {
@@ -30,7 +22,10 @@ impl Claims for PostgresStore {
         .map_err(fault)?;
         let (status, text) = match row {
             None => (ClaimStatus::Submitted, None),
-            Some(row) => (status(&row.text("status")?)?, Some(row.text("text")?)),
+            Some(row) => (
+                ClaimStatus::stored(&row.text("status")?)?,
+                Some(row.text("text")?),
+            ),
         };
         Ok(ClaimRow {
             claim_id: claim_id.to_owned(),
@@ -99,7 +94,7 @@ impl Claims for PostgresStore {
             .fetch_one(&mut *c)
             .await
             .map_err(fault)?;
-            return Ok(Decided::Contradicts(status(&present)?));
+            return Ok(Decided::Contradicts(ClaimStatus::stored(&present)?));
         }
         c.commit().await.map_err(fault)?;
         Ok(Decided::Done)

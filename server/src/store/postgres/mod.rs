@@ -35,7 +35,7 @@ pub use self::connect::Address;
 use self::committer::Committer;
 use self::news::Teller;
 use super::StoreError;
-use super::column::{Columns, document, int, json, nat, thing};
+use super::column::{Columns, document, int, json, nat};
 use super::turns::Turns;
 use crate::clock::Clock;
 

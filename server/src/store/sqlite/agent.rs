@@ -4,23 +4,12 @@ use sqlx::sqlite::SqliteRow;
 
 use sluicegate_core::catalogue::AgentStatus;
 use sluicegate_core::ids::{AgentId, TenantId};
-use sluicegate_core::value::{self, Value};
+use sluicegate_core::value::{self};
 
 use super::{Columns, SqliteStore, fault, int, json};
+use crate::store::definition::agent_revision;
+use crate::store::row::word;
 use crate::store::{AgentDefinition, AgentRevision, StoreError};
-
-fn word_of(word: &str) -> Result<AgentStatus, StoreError> {
-    serde_json::from_value(Value::from(word)).map_err(|e| StoreError::Corrupt(e.to_string()))
-}
-
-fn revision(row: &SqliteRow) -> Result<AgentRevision, StoreError> {
-    Ok(AgentRevision {
-        revision: row.number("revision")?,
-        status: word_of(&row.text("status")?)?,
-        definition: row.json("definition")?,
-        created_at: row.instant("created_at")?,
-    })
-}
 
 impl SqliteStore {
     pub(super) async fn do_revise_agent(
@@ -104,7 +93,7 @@ impl SqliteStore {
         .fetch_all(&self.readers)
         .await
         .map_err(fault)?;
-        rows.iter().map(revision).collect()
+        rows.iter().map(agent_revision).collect()
     }
 
     pub(super) async fn do_agent_statuses(
@@ -126,8 +115,8 @@ impl SqliteStore {
         .await
         .map_err(fault)?;
         let status = |row: &SqliteRow| {
-            let word = row.maybe_text("status")?;
-            word.map(|word| word_of(&word)).transpose()
+            let status = row.maybe_text("status")?;
+            status.map(word).transpose()
         };
         rows.iter().map(status).collect()
     }
@@ -150,6 +139,6 @@ impl SqliteStore {
         .fetch_optional(&self.readers)
         .await
         .map_err(fault)?;
-        revision(&row.ok_or(StoreError::NotFound)?)
+        agent_revision(&row.ok_or(StoreError::NotFound)?)
     }
 }

@@ -8,51 +8,17 @@ use sqlx::{AssertSqlSafe, SqliteConnection};
 
 use sluicegate_core::ids::{ChildId, NodeId, RunId, TenantId};
 use sluicegate_core::time::Instant;
-use sluicegate_core::value::Value;
 
 use super::bulk::{bind, insert, insert_text, parts, push_rows};
-use super::{Columns, SqliteStore, fault, thing};
-use crate::store::child::{CHILD_ATTEMPTS, CHILD_RUNS, PublicEnd, SETTLEMENT, kind_word};
+use super::{Columns, SqliteStore, fault};
+use crate::store::child::{CHILD_ATTEMPTS, CHILD_RUNS, SETTLEMENT, end, kind_word};
 use crate::store::column::int;
 use crate::store::flat::Transition;
+use crate::store::row::word;
 use crate::store::table::Cell;
 use crate::store::{
-    ChildCancelled, ChildEnd, ChildIntent, ChildSettlement, ChildStanding, ChildView, StoreError,
+    ChildCancelled, ChildIntent, ChildSettlement, ChildStanding, ChildView, StoreError,
 };
-
-fn read<T: serde::de::DeserializeOwned>(word: String) -> Result<T, StoreError> {
-    serde_json::from_value(Value::String(word)).map_err(|e| StoreError::Corrupt(e.to_string()))
-}
-
-fn sealed(
-    row: &SqliteRow,
-    key: &'static str,
-    bytes: &'static str,
-) -> Result<Option<(String, Vec<u8>)>, StoreError> {
-    match row.maybe_text(key)? {
-        None => Ok(None),
-        Some(key_id) => Ok(Some((key_id, row.bytes(bytes)?))),
-    }
-}
-
-fn end(row: &SqliteRow) -> Result<ChildEnd, StoreError> {
-    let said: PublicEnd = match row.maybe_text("end")? {
-        Some(text) => thing(&text)?,
-        None => {
-            return Err(StoreError::Corrupt(
-                "a child that ended without an end".to_owned(),
-            ));
-        }
-    };
-    Ok(ChildEnd {
-        status: read(row.text("status")?)?,
-        output: sealed(row, "output_key_id", "output")?,
-        code: said.code,
-        message: sealed(row, "message_key_id", "message")?,
-        usage: said.usage,
-        cost: said.cost,
-    })
-}
 
 /// The child that a key stands for, and whether it is barred.
 async fn by_key(
@@ -335,11 +301,11 @@ impl SqliteStore {
         let view = |row: &SqliteRow| {
             Ok(ChildView {
                 child_id: ChildId::from(row.text("child_id")?),
-                kind: read(row.text("kind")?)?,
+                kind: word(row.text("kind")?)?,
                 target: row.text("target")?,
                 node_id: NodeId::from(row.text("node_id")?),
                 attempt: u32::try_from(row.number("attempt")?).unwrap_or(u32::MAX),
-                status: read(row.text("status")?)?,
+                status: word(row.text("status")?)?,
                 executions: row.number("executions")?,
             })
         };

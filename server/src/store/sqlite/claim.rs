@@ -1,42 +1,12 @@
 //! Leases (run-machine.md §7, W1, W3, W5, W6, W9): what may be claimed is read, and taken by
 //! the commit that records the claim.
 
-use sqlx::sqlite::SqliteRow;
-
-use sluicegate_core::ids::{RunId, TenantId, WorkerId};
-use sluicegate_core::run::{PriorLease, RecoveryReason};
 use sluicegate_core::time::{Instant, Millis};
 
-use super::{Columns, SqliteStore, fault};
+use super::{SqliteStore, fault};
 use crate::store::column::int;
+use crate::store::row::due;
 use crate::store::{Due, Held, StoreError};
-
-fn due(row: &SqliteRow, now: Instant) -> Result<Due, StoreError> {
-    let fence = row.number("lease_fence")?;
-    let over = match row.maybe_text("lease_owner")? {
-        None => None,
-        Some(owner) => {
-            let prior = PriorLease {
-                worker_id: WorkerId::from(owner),
-                fence,
-                lease_expires_at: Instant(row.maybe_number("lease_expires_at")?.unwrap_or(0)),
-            };
-            let reason = match row.number("lease_void")? {
-                0 => RecoveryReason::LeaseExpired,
-                _ => RecoveryReason::OwnerGone,
-            };
-            Some((prior, reason))
-        }
-    };
-    Ok(Due {
-        tenant: TenantId::from(row.text("tenant_id")?),
-        run_id: RunId::from(row.text("run_id")?),
-        fence,
-        token: row.maybe_text("lease_token")?,
-        over,
-        found_at: now,
-    })
-}
 
 impl SqliteStore {
     /// The first `each` due runs of every tenant.

@@ -1,52 +1,14 @@
 //! Workflows as they are read (api.md "Definitions"): a detail is one consistent view of all
 //! its tables.
 
-use sqlx::sqlite::SqliteRow;
-
 use sluicegate_core::ids::{TenantId, WorkflowKey};
-use sluicegate_core::value::Value;
 
 use super::{Columns, SqliteStore, fault, int};
+use crate::store::definition::{revision_row, status_word, workflow_row};
 use crate::store::{
-    DraftText, LiveRevision, PublishedRevision, RevisionRow, StoreError, WorkflowDetail,
-    WorkflowFilter, WorkflowName, WorkflowRow, WorkflowStatus,
+    DraftText, LiveRevision, PublishedRevision, StoreError, WorkflowDetail, WorkflowFilter,
+    WorkflowName, WorkflowRow,
 };
-
-fn word(status: WorkflowStatus) -> &'static str {
-    match status {
-        WorkflowStatus::Draft => "draft",
-        WorkflowStatus::Published => "published",
-        WorkflowStatus::Archived => "archived",
-    }
-}
-
-fn list_row(row: &SqliteRow) -> Result<WorkflowRow, StoreError> {
-    Ok(WorkflowRow {
-        workflow_id: row.text("workflow_id")?,
-        key: WorkflowKey::from(row.text("key")?),
-        name: row.text("name")?,
-        description: row.text("description")?,
-        status: serde_json::from_value(Value::String(row.text("status")?))
-            .map_err(|error| StoreError::Corrupt(error.to_string()))?,
-        draft_version: row.number("draft_version")?,
-        revision: row.maybe_number("revision")?,
-        updated_at: row.instant("updated_at")?,
-        updated_by: row.json("updated_by")?,
-    })
-}
-
-fn revision_row(row: &SqliteRow) -> Result<RevisionRow, StoreError> {
-    Ok(RevisionRow {
-        revision: row.number("revision")?,
-        draft_version: row.number("draft_version")?,
-        checksum: row.hash("checksum")?,
-        compiler_version: row.text("compiler_version")?,
-        plan_hash: row.hash("plan_hash")?,
-        published_at: row.instant("published_at")?,
-        published_by: row.json("published_by")?,
-        note: row.maybe_text("note")?,
-    })
-}
 
 /// The id that a name stands for.
 async fn id_of<'e, E>(
@@ -92,13 +54,13 @@ impl SqliteStore {
         )
         .bind(tenant.as_str())
         .bind(filter.after.as_ref().map_or("", WorkflowKey::as_str))
-        .bind(filter.status.map(word))
+        .bind(filter.status.map(status_word))
         .bind(filter.q.as_deref())
         .bind(filter.limit)
         .fetch_all(&self.readers)
         .await
         .map_err(fault)?;
-        rows.iter().map(list_row).collect()
+        rows.iter().map(workflow_row).collect()
     }
 
     pub(super) async fn do_workflow(
@@ -131,7 +93,7 @@ impl SqliteStore {
         .await
         .map_err(fault)?;
         Ok(WorkflowDetail {
-            row: list_row(&row)?,
+            row: workflow_row(&row)?,
             draft: DraftText {
                 draft_version: row.number("draft_version")?,
                 graph: row.document("draft_graph")?,

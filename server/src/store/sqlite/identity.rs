@@ -1,22 +1,12 @@
 //! Tenants, accounts, keys, links and sessions in their tables (server.md §3). A hash finds
 //! its tenant here; nothing else may.
 
-use sqlx::sqlite::SqliteRow;
-
 use sluicegate_core::ids::{Hash, TenantId};
 use sluicegate_core::time::Instant;
 
 use super::{Columns, SqliteStore, fault, int, json};
+use crate::store::identity::account;
 use crate::store::{Account, ApiKey, KeyGrant, Session, StoreError};
-
-fn account(row: &SqliteRow) -> Result<Account, StoreError> {
-    Ok(Account {
-        account_id: row.text("account_id")?,
-        display_name: row.text("display_name")?,
-        email: row.maybe_text("email")?,
-        role: row.text("role")?,
-    })
-}
 
 impl SqliteStore {
     pub(super) async fn do_ensure_tenant(

@@ -37,7 +37,7 @@ pub use self::folder::{Folder, FolderFault};
 
 use self::committer::{Committer, Work};
 use super::StoreError;
-use super::column::{Columns, document, fault, int, json, nat, thing};
+use super::column::{Columns, document, fault, int, json, nat};
 use super::turns::Turns;
 use crate::clock::Clock;
 
