@@ -215,7 +215,7 @@ impl Drive {
         let mut stopping = self.stopping.clone();
         loop {
             tokio::select! {
-                result = end_of(&mut ended) => return Ok(result.ok_or(Next::Lost)),
+                result = end_of(&mut ended) => return Ok(result),
                 () = &mut deaf => {
                     return self.give_up(folded, asked).await.map(Ok);
                 }
@@ -374,14 +374,15 @@ fn input_of(folded: &Folded, node_id: &NodeId) -> Result<PayloadId, EngineError>
     input.ok_or_else(|| EngineError::Broken("an attempt in flight has an input".to_owned()))
 }
 
-/// How a child ended; `None`: another owner has it.
-async fn end_of(ended: &mut watch::Receiver<Option<Ended>>) -> Option<ChildResult> {
+/// How a child ended, or what is next where this owner does not know.
+async fn end_of(ended: &mut watch::Receiver<Option<Ended>>) -> Result<ChildResult, Next> {
     match ended.wait_for(Option::is_some).await {
         Ok(ended) => match &*ended {
-            Some(Ended::Settled(result)) => Some(result.clone()),
-            _ => None,
+            Some(Ended::Settled(result)) => Ok(result.clone()),
+            Some(Ended::Overtaken) => Err(Next::GoOn),
+            _ => Err(Next::Lost),
         },
         // The task that executed it is gone; somebody has to look again.
-        Err(_) => None,
+        Err(_) => Err(Next::Lost),
     }
 }

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use sluicegate_core::ids::{RunId, TenantId};
 use sluicegate_core::time::Millis;
 
-use super::drive::Claimed;
 use crate::engine::Engine;
 use crate::store::Due;
 
@@ -29,7 +28,8 @@ pub(super) struct Found {
     aside: Aside,
 }
 
-/// A run whose claim is being decided here: it is not found again meanwhile.
+/// A run that is claimed and driven here: it is not found again meanwhile, so that a process
+/// whose database was away for longer than a lease does not take its own runs over.
 pub(super) struct Claiming {
     run: Run,
     aside: Aside,
@@ -62,7 +62,7 @@ impl Found {
         None
     }
 
-    /// Sets a run aside while its claim is decided.
+    /// Sets a run aside while its claim is decided and it is driven.
     pub(super) fn claiming(&self, due: &Due) -> Claiming {
         let run = (due.tenant.clone(), due.run_id.clone());
         lock(&self.aside).insert(run.clone(), None);
@@ -74,18 +74,15 @@ impl Found {
 }
 
 impl Claiming {
-    /// The claim is decided. A run that cannot be claimed is left alone for as long as a
-    /// lease lasts, so that a fault of ours is not tried again in a hurry.
-    pub(super) fn done(self, claimed: &Claimed, lease: Millis) {
+    /// Nothing is done with it here any more. A run that cannot be claimed is left alone for as
+    /// long as a lease lasts, so that a fault of ours is not tried again in a hurry.
+    pub(super) fn done(self, faulty: bool, lease: Millis) {
         let mut aside = lock(&self.aside);
-        match claimed {
-            Claimed::Faulty => {
-                let until = Instant::now().checked_add(Duration::from_millis(lease.0));
-                aside.insert(self.run.clone(), until);
-            }
-            Claimed::Held(_) | Claimed::Over | Claimed::Lost => {
-                aside.remove(&self.run);
-            }
+        if faulty {
+            let until = Instant::now().checked_add(Duration::from_millis(lease.0));
+            aside.insert(self.run, until);
+        } else {
+            aside.remove(&self.run);
         }
     }
 }

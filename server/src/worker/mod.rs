@@ -108,14 +108,18 @@ async fn claim_on(
         let (engine, settings) = (Arc::clone(&engine), settings.clone());
         let stopping = stopping.clone();
         tokio::spawn(async move {
-            let claimed = Drive::claim(&engine, due, &settings, stopping).await;
-            claiming.done(&claimed, settings.lease);
-            if let Claimed::Held(held) = claimed {
-                let (drive, folded, ear) = *held;
-                if drive.run(folded, ear).await {
-                    // It may be due sooner than the next look.
-                    engine.work.notify_one();
+            match Drive::claim(&engine, due, &settings, stopping).await {
+                Claimed::Held(held) => {
+                    let (drive, folded, ear) = *held;
+                    let again = drive.run(folded, ear).await;
+                    claiming.done(false, settings.lease);
+                    if again {
+                        // It may be due sooner than the next look.
+                        engine.work.notify_one();
+                    }
                 }
+                Claimed::Faulty => claiming.done(true, settings.lease),
+                Claimed::Over | Claimed::Lost => claiming.done(false, settings.lease),
             }
             drop(permit);
         });

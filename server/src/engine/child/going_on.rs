@@ -17,6 +17,9 @@ use crate::engine::crash::{self, CrashPoint};
 use crate::engine::{Engine, EngineError};
 use crate::store::{ChildSettlement, StoreError};
 
+/// The first and the longest pause before an end is stored again.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+
 type Key = (TenantId, ChildId, u32);
 
 /// The children that go on in this process.
@@ -204,19 +207,31 @@ impl Engine {
         })
     }
 
-    /// Makes an end durable, once (W8).
+    /// Makes an end durable, once (W8). While the database does not take it, it is kept: it may
+    /// have been paid for.
     async fn settle(&self, owned: &Owned, done: Done) -> Ended {
-        let result = done.result();
-        let settled = match self.settlement(owned, &result) {
-            Ok(settlement) => self.store.settle_child(settlement).await,
-            Err(error) => Err(StoreError::Corrupt(error.to_string())),
-        };
-        match settled {
-            Ok(true) => Ended::Settled(result),
-            Ok(false) => Ended::Lost,
+        let (result, child_id) = (done.result(), &owned.child_id);
+        let settlement = match self.settlement(owned, &result) {
+            Ok(settlement) => settlement,
             Err(error) => {
-                tracing::error!(%error, child_id = %owned.child_id, "a child's end is not stored");
-                Ended::Lost
+                tracing::error!(%error, %child_id, "a child's end is not stored");
+                return Ended::Lost;
+            }
+        };
+        let mut pause = PAUSE.0;
+        loop {
+            match self.store.settle_child(settlement.clone()).await {
+                Ok(true) => return Ended::Settled(result),
+                Ok(false) => return Ended::Overtaken,
+                Err(StoreError::Database(error)) => {
+                    tracing::warn!(%error, %child_id, "a child's end is kept until it is stored");
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(PAUSE.1);
+                }
+                Err(error) => {
+                    tracing::error!(%error, %child_id, "a child's end is not stored");
+                    return Ended::Lost;
+                }
             }
         }
     }

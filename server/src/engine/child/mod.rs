@@ -62,7 +62,9 @@ pub(crate) enum Reached {
 pub(crate) enum Ended {
     /// Durably, in this way.
     Settled(ChildResult),
-    /// Another owner has it.
+    /// Its row was settled before or belongs to another owner: it is to be looked at again.
+    Overtaken,
+    /// It cannot be stored.
     Lost,
 }
 
