@@ -1,5 +1,5 @@
 # Set-up comes first in every goal: it installs what is missing and is silent when nothing is.
-.PHONY: run test lint web npm setup bench-core bench-engine crash
+.PHONY: run test lint web npm setup bench-core bench-engine crash soak
 
 run:   ; @scripts/run
 test:  ; @scripts/test
@@ -14,3 +14,6 @@ bench-engine: ; @scripts/bench server engine
 
 # Many minutes.
 crash: ; @scripts/crash
+
+# Ten minutes.
+soak: ; @scripts/crash soak

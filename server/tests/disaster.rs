@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 
 use counting::{Business, Count, policy};
 use hand::Hand;
+use harness::House;
+use harness::cluster::Cluster;
 use harness::ground::Ground;
 use serde_json::json;
 use served::Served;
@@ -161,13 +163,19 @@ async fn a_full_disk_refuses_and_loses_nothing() {
         house.check(run).await;
         assert_eq!(house.children(run).await.len(), 1);
     }
-    let filter = RunFilter {
-        limit: 1_000,
-        ..RunFilter::default()
-    };
-    let tenant = harness::by().tenant;
-    let runs = house.store.runs(&tenant, &filter).await.unwrap();
+    let runs = house.all_runs().await;
     assert_eq!(runs.len(), accepted.len(), "what was refused is not there");
+}
+
+impl House {
+    async fn all_runs(&self) -> Vec<RunId> {
+        let filter = RunFilter {
+            limit: 1_000,
+            ..RunFilter::default()
+        };
+        let runs = self.store.runs(&harness::by().tenant, &filter).await;
+        runs.unwrap().into_iter().map(|row| row.run_id).collect()
+    }
 }
 
 /// The clock of a process that begins after the machine's was set by so many milliseconds.
@@ -242,4 +250,92 @@ async fn stepped_wait(ground: &Ground) {
 #[tokio::test]
 async fn b062_a_clock_that_is_set_back_begins_no_retry_early() {
     stepped_wait(&Ground::sqlite()).await;
+}
+
+/// Follows a run's stream, again whenever it breaks off, until it is complete. Gives the
+/// sequences in the order in which they came.
+fn followed(server: &Served, run: &RunId) -> Vec<u64> {
+    let mut seen = Vec::new();
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(60) {
+        let after = seen.last().copied().unwrap_or(0);
+        let path = format!("/api/workflow-runs/events?runId={run}&afterSequence={after}");
+        for line in server.lines(&path) {
+            if line == "event: workflow.stream-complete" {
+                return seen;
+            }
+            let data = line.strip_prefix("data: ").and_then(|data| {
+                let data: Value = serde_json::from_str(data).ok()?;
+                data["eventId"].as_str()?;
+                data["sequence"].as_u64()
+            });
+            seen.extend(data);
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    panic!("the stream was never complete: {seen:?}");
+}
+
+/// B069: the database is away for a while. Callers are told so at once and not kept waiting;
+/// afterwards the same process works, and who followed a stream has missed nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b069_a_server_outlives_its_database() {
+    let cluster = Cluster::begin();
+    let ground = Ground::at(cluster.database().await);
+    prepared(&ground).await;
+    let leases = [
+        ("SLUICEGATE_LEASE_MS", "2000"),
+        ("SLUICEGATE_RENEW_MS", "300"),
+    ];
+    let server = Served::on(&ground, &leases);
+    let run = enqueue(&server, &json!("slow"), "k");
+    server.until(&run, |status| status == "waiting-agent");
+    std::thread::scope(|scope| {
+        let following = scope.spawn(|| followed(&server, &run));
+        std::thread::sleep(Duration::from_millis(200));
+        cluster.stop();
+        let body = json!({"workflowKey": "work", "input": "x", "idempotencyKey": "k2"});
+        for _ in 0..2 {
+            let begun = Instant::now();
+            let (status, problem) = server.post("/api/workflow-runs", &body);
+            assert_eq!((status, &problem["code"]), (503, &json!("UNAVAILABLE")));
+            assert!(
+                !problem["detail"].as_str().unwrap().contains("127.0.0.1"),
+                "{problem}"
+            );
+            assert_eq!(server.status("/api/workflow-runs"), 503);
+            assert_eq!(server.status("/readyz"), 503);
+            assert_eq!(server.status("/healthz"), 200);
+            assert!(
+                begun.elapsed() < Duration::from_secs(10),
+                "{:?}",
+                begun.elapsed()
+            );
+            std::thread::sleep(Duration::from_millis(1_000));
+        }
+        cluster.start();
+        let begun = Instant::now();
+        while server.status("/readyz") != 200 {
+            assert!(begun.elapsed() < Duration::from_secs(10));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let second = enqueue(&server, &json!("x"), "k2");
+        for run in [&second, &run] {
+            server.until(run, |status| status == "succeeded");
+        }
+        let seen = following.join().unwrap();
+        assert!(seen.iter().copied().eq(1..=seen.len() as u64), "{seen:?}");
+    });
+    assert_eq!(server.terminate(), Some(0));
+    let house = ground.house().await;
+    let runs = house.all_runs().await;
+    assert_eq!(runs.len(), 2);
+    for run in runs {
+        house.check(&run).await;
+        // The agent ended while the database was away: its answer was kept, it is not asked
+        // again, and the one process there is recovers nothing from itself.
+        let children = house.children(&run).await;
+        assert_eq!((children.len(), children[0].executions), (1, 1));
+        assert!(house.named(&run, "run.recovered").await.is_empty());
+    }
 }

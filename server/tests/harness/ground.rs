@@ -36,6 +36,14 @@ impl Ground {
         }
     }
 
+    /// A PostgreSQL database by its address.
+    pub(crate) fn at(url: String) -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            url: Some(url),
+        }
+    }
+
     /// Another database of the same kind.
     pub(crate) async fn another(&self) -> Self {
         match self.url {

@@ -144,6 +144,19 @@ impl Served {
         read.ok().filter(|_| good)
     }
 
+    /// The lines of an answer as they come, until it ends or breaks off.
+    pub(crate) fn lines(&self, path: &str) -> impl Iterator<Item = String> {
+        let answer = self.request(path).call().ok();
+        let good = answer.filter(|answer| answer.status().is_success());
+        let lines = good.map(|answer| BufReader::new(answer.into_body().into_reader()).lines());
+        lines.into_iter().flatten().map_while(Result::ok)
+    }
+
+    /// The status of an answer.
+    pub(crate) fn status(&self, path: &str) -> u16 {
+        self.request(path).call().unwrap().status().as_u16()
+    }
+
     /// Sends a document; gives the status and the answer.
     pub(crate) fn post(&self, path: &str, body: &Value) -> (u16, Value) {
         self.try_post(path, body).unwrap()

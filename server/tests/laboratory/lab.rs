@@ -6,23 +6,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use sluicegate_core::audit;
 use sluicegate_core::ids::RunId;
 use sluicegate_core::value::Value;
 use sluicegate_server::engine::crash::CrashPoint;
-use sluicegate_server::engine::repair::Repair;
-use sluicegate_server::store::{StoreError, by_key};
 
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::harness::ground::Ground;
-use crate::harness::{House, by};
+use crate::left::{Left, look};
 use crate::script::Script;
 use crate::served::{self, Served};
 use crate::shapes;
 
-const KEY: &str = "work";
+/// The workflow of every script.
+pub(crate) const KEY: &str = "work";
 /// Longer than any experiment takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -246,80 +244,6 @@ impl Lab {
     }
 }
 
-/// What a script leaves behind.
-#[derive(Debug, PartialEq)]
-struct Left {
-    status: String,
-    /// What happened, but for who worked and when.
-    course: Vec<Value>,
-    nodes: BTreeMap<String, String>,
-    payloads: Vec<String>,
-    /// Children by node and attempt.
-    children: Vec<String>,
-    outputs: Option<Value>,
-    /// Decisions in the target's own tables, by claim.
-    effects: BTreeMap<String, u64>,
-    /// Runs, published revisions, the draft's version.
-    counts: (usize, usize, u64),
-    /// Acts on the workflow in the audit chain.
-    acts: Vec<String>,
-}
-
-impl Left {
-    /// How another differs from this one.
-    fn differs_from(&self, other: &Self, script: &Script) -> Option<String> {
-        let mut told = Vec::new();
-        let mut compare = |name: &str, same: bool, what: String| {
-            if !same {
-                told.push(format!("{name}: {what}"));
-            }
-        };
-        compare("status", self.status == other.status, other.status.clone());
-        compare(
-            "effects",
-            self.effects == other.effects,
-            format!("{:?}", other.effects),
-        );
-        compare(
-            "counts",
-            self.counts == other.counts,
-            format!("{:?}", other.counts),
-        );
-        compare("acts", self.acts == other.acts, format!("{:?}", other.acts));
-        compare(
-            "nodes",
-            self.nodes == other.nodes,
-            format!("{:?}", other.nodes),
-        );
-        let outputs = self.outputs == other.outputs;
-        compare("outputs", outputs, format!("{:?}", other.outputs));
-        // How often a busy module is asked, and where a cancellation finds the run, is a
-        // matter of time.
-        if !script.busy && !script.cancels {
-            compare(
-                "children",
-                self.children == other.children,
-                format!("{:?}", other.children),
-            );
-            compare(
-                "payloads",
-                self.payloads == other.payloads,
-                format!("{:?}", other.payloads),
-            );
-            let at = self
-                .course
-                .iter()
-                .zip(&other.course)
-                .position(|(a, b)| a != b);
-            let length = (self.course.len(), other.course.len());
-            let same = at.is_none() && length.0 == length.1;
-            let there = at.and_then(|at| Some((self.course.get(at)?, other.course.get(at)?)));
-            compare("course", same, format!("{there:?}, {length:?} events"));
-        }
-        (!told.is_empty()).then(|| told.join("; "))
-    }
-}
-
 /// Carries a script out, with a death or without. Gives what is left, and whether the death
 /// was reached.
 async fn live(
@@ -329,7 +253,8 @@ async fn live(
     name: Name,
 ) -> Result<(Left, bool), String> {
     let ground = Arc::new(database.ground().await);
-    prepare(&ground).await;
+    let prepared = Arc::clone(&ground);
+    apart(async move { prepare(&prepared).await }).await?;
     let (there, own) = (Arc::clone(&ground), script.clone());
     let death = death.map(str::to_owned);
     let asking = tokio::task::spawn_blocking(move || {
@@ -341,11 +266,22 @@ async fn live(
     });
     let (run, died) = asking.await.map_err(|error| error.to_string())??;
     let script = script.clone();
-    let looking = tokio::spawn(async move { look(&ground, &script, &run).await });
-    let left = looking
-        .await
-        .map_err(|error| format!("the check failed: {error}"))?;
+    let left = apart(async move { look(&ground, &script, &run).await }).await?;
     Ok((left, died))
+}
+
+/// Does something in a runtime of its own, which takes every connection with it when it ends.
+async fn apart<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, String> {
+    let done = tokio::task::spawn_blocking(move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build();
+        runtime.unwrap().block_on(work)
+    });
+    done.await.map_err(|error| format!("it panicked: {error}"))
 }
 
 async fn prepare(ground: &Ground) {
@@ -499,107 +435,4 @@ fn start(ground: &Ground, environment: &[(&str, &str)]) -> Served {
     ];
     all.extend(environment);
     Served::on(ground, &all)
-}
-
-/// Looks at what is left, and at everything that must hold of it by itself.
-async fn look(ground: &Ground, script: &Script, run: &RunId) -> Left {
-    let house = ground.open(&[]).await;
-    house.check(run).await;
-    let tenant = by().tenant;
-    let detail = house.store.run_detail(&tenant, run).await.unwrap();
-    let mut effects = BTreeMap::new();
-    for claim in &script.claims {
-        let made = house.claims.claim_mutations(&tenant, claim).await.unwrap();
-        effects.insert(claim.clone(), made);
-    }
-    let mut wrong = Vec::new();
-    let repair = Repair::new(&*house.store, false);
-    let looked = repair.run(|finding| {
-        wrong.push(finding.clone());
-        Ok::<_, StoreError>(())
-    });
-    assert!(
-        looked.await.unwrap().runs > 0 && wrong.is_empty(),
-        "{wrong:?}"
-    );
-    let nodes = detail.nodes.iter();
-    let nodes = nodes.map(|node| (node.node_id.to_string(), format!("{:?}", node.status)));
-    let mut payloads: Vec<_> = detail
-        .payloads
-        .iter()
-        .map(|p| p.payload_id.to_string())
-        .collect();
-    payloads.sort();
-    let children = house.children(run).await.into_iter();
-    let children = children.map(|c| format!("{} {} {:?}", c.node_id, c.attempt, c.status));
-    let result = house.engine.result(&tenant, run).await.unwrap();
-    let workflow = house.store.workflow(&tenant, &by_key(KEY)).await.unwrap();
-    Left {
-        status: detail.row.row.status.as_str().to_owned(),
-        course: course(&house, run).await,
-        nodes: nodes.collect(),
-        payloads,
-        children: children.collect(),
-        outputs: result.outputs.map(|outputs| json!(outputs)),
-        effects,
-        counts: counts(&house, &workflow).await,
-        acts: acts(&house, &workflow.row.workflow_id).await,
-    }
-}
-
-async fn counts(
-    house: &House,
-    workflow: &sluicegate_server::store::WorkflowDetail,
-) -> (usize, usize, u64) {
-    let filter = sluicegate_server::store::RunFilter {
-        limit: 100,
-        ..Default::default()
-    };
-    let runs = house.store.runs(&by().tenant, &filter).await.unwrap();
-    (
-        runs.len(),
-        workflow.revisions.len(),
-        workflow.row.draft_version,
-    )
-}
-
-/// The acts on the workflow, in their order.
-async fn acts(house: &House, id: &str) -> Vec<String> {
-    let tenant = by().tenant;
-    let entries = house.store.audit_after(&tenant, 0, 10_000).await.unwrap();
-    let head = house.store.audit_head(&tenant).await.unwrap();
-    assert!(audit::verify(&entries, Some(head), None).valid);
-    let own = entries.iter().filter(|entry| entry["subject"]["id"] == id);
-    own.map(|entry| entry["action"].as_str().unwrap().to_owned())
-        .collect()
-}
-
-async fn course(house: &House, run: &RunId) -> Vec<Value> {
-    let kept = [
-        "nodeId",
-        "attempt",
-        "edgeId",
-        "status",
-        "outcomePort",
-        "state",
-        "code",
-        "output",
-        "usage",
-    ];
-    let mut seen = Vec::new();
-    for event in house.events(run).await {
-        if ["run.claimed", "run.recovered"].contains(&event.event_type.as_str()) {
-            continue;
-        }
-        let mut payload = event.payload;
-        if let Some(usage) = payload.get_mut("usage").and_then(Value::as_object_mut) {
-            // Ids of children are made anew each time.
-            usage.remove("includedChildRunIds");
-        }
-        let members = payload.as_object().unwrap().iter();
-        let members = members.filter(|(name, _)| kept.contains(&name.as_str()));
-        let members: BTreeMap<_, _> = members.collect();
-        seen.push(json!([event.event_type, members]));
-    }
-    seen
 }

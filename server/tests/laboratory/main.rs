@@ -10,6 +10,7 @@ mod counting;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod lab;
+mod left;
 mod script;
 #[path = "../harness/served.rs"]
 mod served;
