@@ -278,6 +278,47 @@ async fn a8_a_child_that_holds_its_thread_times_out() {
     a8_blocking(&Ground::postgres().await).await;
 }
 
+/// Falls over.
+struct Panics(ActionDescriptor);
+
+#[async_trait]
+impl Action for Panics {
+    fn descriptor(&self) -> ActionDescriptor {
+        self.0.clone()
+    }
+
+    async fn invoke(&self, _: Invocation) -> Result<Value, ActionFault> {
+        panic!("a fault of the module, with a secret in its words")
+    }
+}
+
+/// A module that panics fails its own node, in words of ours; the process and other runs go on.
+async fn a_module_that_panics_fails_its_node_alone(ground: Ground) {
+    let business = Arc::new(Business::default());
+    let contract = counting(&business, Cancellation::Cooperative, 5_000).descriptor();
+    let house = house_with(
+        &ground,
+        Arc::new(Panics(contract)),
+        &[ACTION],
+        &policy(1, &[], 0),
+    )
+    .await;
+    house
+        .publish("plain", &shapes::line(&[AGENT], &policy(1, &[], 0)))
+        .await;
+    let workers = house.workers("w");
+    let run = house.enqueue("work", json!({}), "k").await.run_id;
+    assert_eq!(house.ended(&run).await, RunStatus::Failed);
+    house.check(&run).await;
+    let failure = house.row(&run).await.failure.unwrap();
+    assert_eq!(failure.code, "action.failed");
+    assert!(!failure.message.contains("secret"), "{failure:?}");
+    assert_eq!(house.children(&run).await.len(), 1);
+    let well = house.enqueue("plain", json!("x"), "well").await.run_id;
+    assert_eq!(house.ended(&well).await, RunStatus::Succeeded);
+    stop(workers).await;
+}
+
 /// B075: it said yes, and then finished all the same, before it stopped.
 async fn b075(ground: &Ground, kind: ChildKind) {
     let business = Arc::new(Business::default());
@@ -417,6 +458,7 @@ async fn c4_a_cancellation_that_races_the_end_agrees_with_it(ground: Ground) {
 }
 
 on_both!(
+    a_module_that_panics_fails_its_node_alone,
     c1_a_held_run_between_nodes_is_cancelled_in_the_request,
     b076_a_queued_run_needs_no_worker_to_be_cancelled,
     b076_a_run_whose_worker_died_is_cancelled_by_the_next_one,

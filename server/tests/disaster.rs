@@ -326,9 +326,23 @@ async fn b069_a_server_outlives_its_database() {
         let seen = following.join().unwrap();
         assert!(seen.iter().copied().eq(1..=seen.len() as u64), "{seen:?}");
     });
+    // Asked to stop while the database is away, it stops in time.
+    let third = enqueue(&server, &json!("never"), "k3");
+    server.until(&third, |status| status == "waiting-agent");
+    cluster.stop();
+    let begun = Instant::now();
     assert_eq!(server.terminate(), Some(0));
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    cluster.start();
     let house = ground.house().await;
-    let runs = house.all_runs().await;
+    let cancelled = house.engine.cancel(&harness::by(), &third, None).await;
+    assert_eq!(cancelled.unwrap().status, RunStatus::CancelRequested);
+    let workers = house.workers("next");
+    assert_eq!(house.ended(&third).await, RunStatus::Cancelled);
+    assert!(workers.stop(Duration::from_secs(5)).await);
+    house.check(&third).await;
+    let mut runs = house.all_runs().await;
+    runs.retain(|run| *run != third);
     assert_eq!(runs.len(), 2);
     for run in runs {
         house.check(&run).await;
