@@ -353,3 +353,52 @@ async fn b069_a_server_outlives_its_database() {
         assert!(house.named(&run, "run.recovered").await.is_empty());
     }
 }
+
+/// B068, B069: the database goes away for a moment, in the middle of many runs. They go on as
+/// soon as it is back: nobody waits for leases to end, and no effect is made twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b069_runs_go_on_as_soon_as_the_database_is_back() {
+    let cluster = Cluster::begin();
+    let ground = Ground::at(cluster.database().await);
+    let business = Arc::new(Business::default());
+    let line = [ACTION; 6];
+    let house = shapes::house(&ground, &business, &line, &policy(1, &[], 0)).await;
+    let mut runs = Vec::new();
+    for n in 0..12 {
+        runs.push(
+            house
+                .enqueue("work", json!({}), &format!("k{n}"))
+                .await
+                .run_id,
+        );
+    }
+    // Their leases last half a minute.
+    let workers = house.workers("w");
+    house
+        .when(|| async { business.asked.lock().unwrap().len() > 8 })
+        .await;
+    cluster.stop();
+    assert!(
+        business.effects.lock().unwrap().len() < 72,
+        "all was over before"
+    );
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    cluster.start();
+    let begun = Instant::now();
+    while house.store.ready().await.is_err() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    for run in &runs {
+        assert_eq!(house.ended(run).await, RunStatus::Succeeded);
+    }
+    assert!(
+        begun.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        begun.elapsed()
+    );
+    for run in &runs {
+        house.check(run).await;
+    }
+    assert_eq!(business.effects.lock().unwrap().len(), 72);
+    assert!(workers.stop(Duration::from_secs(5)).await);
+}

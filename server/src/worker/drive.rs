@@ -15,6 +15,11 @@ use crate::payload::Unreadable;
 use crate::store::{ChildChanges, ChildSettlement, Due, Guard, Held, StoreError};
 use crate::stream::Listener;
 
+/// What a database that failed may need before it is asked again.
+const A_MOMENT: Duration = Duration::from_millis(200);
+/// The first and the longest pause before a lease is handed back again.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+
 /// A held run.
 pub(super) struct Drive {
     pub(super) engine: Arc<Engine>,
@@ -79,6 +84,12 @@ impl Drive {
                 | EngineError::Store(StoreError::Stale | StoreError::Fenced),
             ) => Claimed::Lost,
             Err(EngineError::Parked(_)) => Claimed::Over,
+            // The database is away: no fault of the run, which is claimed when it is back.
+            Err(EngineError::Store(StoreError::Database(error))) => {
+                tracing::warn!(%error, %tenant, %run_id, "a run is not claimed now");
+                tokio::time::sleep(A_MOMENT).await;
+                Claimed::Lost
+            }
             Err(error) => {
                 tracing::error!(%error, %tenant, %run_id, "a run cannot be claimed");
                 Claimed::Faulty
@@ -98,8 +109,7 @@ impl Drive {
             Err(EngineError::Parked(_)) => false,
             Err(EngineError::Store(error)) => {
                 tracing::warn!(%error, %tenant, %run_id, "a run is handed back");
-                // Not at once again: what failed may need a moment.
-                tokio::time::sleep(Duration::from_millis(200)).await;
+                tokio::time::sleep(A_MOMENT).await;
                 true
             }
             Err(error) => {
@@ -109,10 +119,28 @@ impl Drive {
                 false
             }
         };
-        if back && let Err(error) = self.engine.store.release(&self.held).await {
-            tracing::warn!(%error, %run_id, "a lease was not handed back");
+        if back {
+            self.hand_back().await;
         }
         !folded.run.status().is_terminal()
+    }
+
+    /// Gives the lease back, however long the database is away: until then nobody could take
+    /// the run, and after that nobody shall wait for the lease to end.
+    async fn hand_back(&self) {
+        let (run_id, mut pause) = (&self.held.run_id, PAUSE.0);
+        let mut stopping = self.stopping.clone();
+        while let Err(error) = self.engine.store.release(&self.held).await {
+            tracing::warn!(%error, %run_id, "a lease was not handed back");
+            if *stopping.borrow() || !matches!(error, StoreError::Database(_)) {
+                return;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = super::stopped(&mut stopping) => {}
+            }
+            pause = (pause * 2).min(PAUSE.1);
+        }
     }
 
     async fn drive(
