@@ -180,8 +180,21 @@ impl Hash {
 
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("sha256:")?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        // Hashes are in every row; written digit by digit they would show in a profile.
+        let digit = |half: u8| {
+            char::from(if half < 10 {
+                b'0' + half
+            } else {
+                b'a' + half - 10
+            })
+        };
+        let mut hex = String::with_capacity(71);
+        hex.push_str("sha256:");
+        for byte in self.0 {
+            hex.push(digit(byte >> 4));
+            hex.push(digit(byte & 15));
+        }
+        f.write_str(&hex)
     }
 }
 

@@ -31,7 +31,7 @@ pub use command::{
     ChildOutcome, ChildResult, Command, Decision, Envelopes, Lease, NewPayload, Queue, Refusal,
     Time, permission_digest,
 };
-pub use decide::decide;
+pub use decide::{advance, decide};
 pub use effect::{CancelChild, Effect, Observe, Start, Wake, effects};
 pub use event::EVENT_SCHEMA_VERSION;
 pub use needs::needs;

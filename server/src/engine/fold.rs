@@ -11,7 +11,7 @@ use sluicegate_core::ids::{Hash, NodeId, PayloadId, Permission, RunId, TenantId}
 use sluicegate_core::node_type::NodeType;
 use sluicegate_core::plan::Plan;
 use sluicegate_core::run::{
-    Command, Envelopes, Event, NewPayload, Payload, Queued, Rows, Run, RunStatus, Time, decide,
+    Command, Envelopes, Event, NewPayload, Payload, Queued, Rows, Run, RunStatus, Time, advance,
     needs, project,
 };
 use sluicegate_core::value::Value;
@@ -190,12 +190,7 @@ impl Engine {
         command: Command,
     ) -> Result<Step, EngineError> {
         let time = Time::Live(self.clock.now());
-        let decision = decide(&folded.plan, run, &folded.envelopes, time, command)?;
-        let mut run = run.clone();
-        for event in &decision.events {
-            run.apply(&folded.plan, event)
-                .map_err(|corrupt| EngineError::Broken(corrupt.to_string()))?;
-        }
+        let (decision, run) = advance(&folded.plan, run, &folded.envelopes, time, command)?;
         Ok(Step {
             events: decision.events,
             payloads: decision.payloads,

@@ -233,7 +233,7 @@ impl ChildIntent {
             Cell::text(self.tenant.as_str()),
             Cell::text(self.new_id.as_str()),
             Cell::text(kind_word(self.kind)),
-            Cell::Text(self.key.to_string()),
+            Cell::Text(self.key.to_string().into()),
             Cell::text(self.run_id.as_str()),
             Cell::text(self.node_id.as_str()),
             Cell::text(&self.target),

@@ -124,7 +124,7 @@ impl Transition {
         let of_run = Of(&commit.tenant, &commit.run_id);
         let [of_documents, events, nodes, attempts, edges, payloads] = &mut rows;
         if let Some([graph, plan]) = documents {
-            of_documents.extend(of_run.with([Cell::Text(graph), Cell::Text(plan)]));
+            of_documents.extend(of_run.with([Cell::Text(graph.into()), Cell::Text(plan.into())]));
         }
         for event in commit.events {
             events.extend(of_run.with(event_cells(event)));
@@ -308,7 +308,7 @@ fn event_cells(event: NewEvent) -> [Cell; 6] {
         number(Some(event.sequence)),
         text(event.event_type),
         Cell::Int(EVENT_SCHEMA_VERSION.into()),
-        Cell::Text(event.payload),
+        Cell::Text(event.payload.into()),
         number(Some(event.recorded_at.0)),
         number(event.virtual_offset_ms.map(|offset| offset.0)),
     ]
@@ -417,25 +417,27 @@ fn payload_cells(
             PayloadKind::Result => "result",
             _ => "execution",
         };
-        let sealed = [Cell::Text(key_id), Cell::Bytes(bytes)];
+        let sealed = [Cell::Text(key_id.into()), Cell::Bytes(bytes)];
         let [key_id, bytes] = sealed;
         put(name, [Cell::Null, Cell::Null, Cell::Null, key_id, bytes]);
     }
     if kind != PayloadKind::Result {
         let state = word(&evidence.state)?;
         let reason = evidence.reason.as_ref().map_or(Ok(Cell::Null), word)?;
-        let preview = preview.map_or(Cell::Null, |shown| Cell::Text(value::canonical(&shown)));
+        let preview = preview.map_or(Cell::Null, |shown| {
+            Cell::Text(value::canonical(&shown).into())
+        });
         put("evidence", [state, reason, preview, Cell::Null, Cell::Null]);
     }
     Ok(())
 }
 
 fn text(text: &str) -> Cell {
-    Cell::Text(text.to_owned())
+    Cell::text(text)
 }
 
 fn maybe(text: Option<&str>) -> Cell {
-    text.map_or(Cell::Null, |text| Cell::Text(text.to_owned()))
+    text.map_or(Cell::Null, Cell::text)
 }
 
 fn number(number: Option<u64>) -> Cell {
@@ -447,20 +449,20 @@ fn at(at: Option<Instant>) -> Cell {
 }
 
 fn hash(hash: Option<&Hash>) -> Cell {
-    hash.map_or(Cell::Null, |hash| Cell::Text(hash.to_string()))
+    hash.map_or(Cell::Null, |hash| Cell::Text(hash.to_string().into()))
 }
 
 /// Any serializable thing as JSON text.
 pub(super) fn json<T: Serialize + ?Sized>(thing: &T) -> Result<Cell, StoreError> {
     serde_json::to_string(thing)
-        .map(Cell::Text)
+        .map(|text| Cell::Text(text.into()))
         .map_err(|error| StoreError::Corrupt(error.to_string()))
 }
 
 /// The wire name of a word of ours.
 pub(super) fn word<T: Serialize>(thing: &T) -> Result<Cell, StoreError> {
     match serde_json::to_value(thing) {
-        Ok(Value::String(word)) => Ok(Cell::Text(word)),
+        Ok(Value::String(word)) => Ok(Cell::Text(word.into())),
         Ok(_) => Err(StoreError::Corrupt("a word that is no text".to_owned())),
         Err(error) => Err(StoreError::Corrupt(error.to_string())),
     }

@@ -510,6 +510,10 @@ pub trait Store: Send + Sync {
     /// (server.md §7).
     async fn payload_keys(&self) -> Result<Vec<String>, StoreError>;
 
+    /// How many transactions this process has committed through its committer: what gathering
+    /// saves shows in it.
+    fn committed(&self) -> u64;
+
     /// Whether the database answers and its schema is the one this binary knows.
     async fn ready(&self) -> Result<(), StoreError>;
 }

@@ -152,7 +152,7 @@ pub(super) const EVIDENCE: [(&str, Kind); 7] = [
 
 /// The cells of [`EVIDENCE`].
 pub(super) fn evidence_cells(evidence: &Evidence) -> Result<[Cell; 7], StoreError> {
-    let text = |text: Option<String>| text.map_or(Cell::Null, Cell::Text);
+    let text = |text: Option<String>| text.map_or(Cell::Null, |text| Cell::Text(text.into()));
     Ok([
         text(evidence.payload_id.as_ref().map(ToString::to_string)),
         text(Some(evidence.schema_id.to_string())),
@@ -210,7 +210,7 @@ fn shown(cell: &Cell) -> String {
     match cell {
         Cell::Null => String::new(),
         Cell::Int(number) => number.to_string(),
-        Cell::Text(text) => text.clone(),
+        Cell::Text(text) => text.to_string(),
         Cell::Bytes(_) => "bytes".to_owned(),
     }
 }

@@ -1,12 +1,15 @@
 //! The tables that decisions add rows to, by column (seed A "Persistence outline"): both
 //! databases write them from the same lists.
 
+use std::sync::Arc;
+
 /// A column's value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Cell {
     Null,
     Int(i64),
-    Text(String),
+    /// Shared, for it is bound without being copied.
+    Text(Arc<str>),
     Bytes(Vec<u8>),
 }
 
@@ -31,7 +34,7 @@ use Kind::{Bytes, Int, Text};
 
 impl Cell {
     pub(super) fn text(text: &str) -> Self {
-        Self::Text(text.to_owned())
+        Self::Text(text.into())
     }
 }
 
@@ -168,6 +171,13 @@ pub(super) const AUDIT: Table = Table {
         ("entry", Text),
     ],
     replaced_by: &[],
+};
+
+/// The heads of the audit chains, one row a tenant.
+pub(super) const HEADS: Table = Table {
+    name: "workflow_audit_heads",
+    columns: &[("tenant_id", Text), ("sequence", Int), ("hash", Text)],
+    replaced_by: &["tenant_id"],
 };
 
 /// The run's own row: the invocation, then what events project ([`PROJECTED`]), then

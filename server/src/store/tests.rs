@@ -10,7 +10,7 @@ fn every_statement_names_the_tenant() {
         "select tenant_id from tenants",
         "update workflow_runs set lease_void = 1",
         // Of a table's own columns, which begin with the tenant; see below.
-        "insert into {} ({}) values",
+        "insert or fail into {} ({}) values",
         "select key_id from workflow_payloads",
         "pragma user_version",
         "schema_migrations",

@@ -53,8 +53,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    pub(super) fn into_decision(self) -> Decision {
-        self.decision
+    pub(super) fn into_parts(self) -> (Decision, Run) {
+        (self.decision, self.run)
     }
 
     /// Records one event and folds it.

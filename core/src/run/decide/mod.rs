@@ -2,11 +2,11 @@
 //! the machine that sees time; it emits through a [`Draft`] that applies every event to a
 //! copy of the run, so that what was decided is legal by construction.
 
-mod advance;
 mod cancel;
 mod child;
 mod draft;
 mod end;
+mod go_on;
 mod input;
 mod settle;
 
@@ -31,6 +31,21 @@ pub fn decide(
     time: Time<'_>,
     command: Command,
 ) -> Result<Decision, Refusal> {
+    advance(plan, run, envelopes, time, command).map(|(decision, _)| decision)
+}
+
+/// As [`decide`], with the run as it stands once the events are folded: what a caller goes on
+/// with when it has made them durable.
+///
+/// # Errors
+/// [`Refusal`]: nothing was decided.
+pub fn advance(
+    plan: &Plan,
+    run: &Run,
+    envelopes: &Envelopes,
+    time: Time<'_>,
+    command: Command,
+) -> Result<(Decision, Run), Refusal> {
     let begins = matches!(command, Command::Queue(_));
     if begins != run.queued().is_none() {
         return Err(Refusal::Stale);
@@ -112,5 +127,5 @@ pub fn decide(
         }
         Command::Retire(applied) => draft.emit(Payload::RetentionApplied(applied))?,
     }
-    Ok(draft.into_decision())
+    Ok(draft.into_parts())
 }

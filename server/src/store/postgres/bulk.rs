@@ -142,7 +142,7 @@ const GUARD: [(&str, Kind); 11] = [
 ];
 
 fn guard_cells(transition: &Transition, guard: &Guard) -> [Cell; 11] {
-    let text = |text: &str| Cell::Text(text.to_owned());
+    let text = Cell::text;
     let none = [Cell::Null, Cell::Null, Cell::Null, Cell::Null, Cell::Null];
     let [token, fence, found, owner, lease] = match guard {
         Guard::Sequence(_) => none,
@@ -334,12 +334,12 @@ async fn append_all(
         *head = Some(sealed.head);
         sequences.push(sealed.head.sequence);
         cells.extend([
-            Cell::Text(transition.tenant.as_str().to_owned()),
+            Cell::text(transition.tenant.as_str()),
             Cell::Int(int(sealed.head.sequence)),
-            Cell::Text(transition.audit.action.clone()),
-            Cell::Text(transition.audit.subject.kind.clone()),
-            Cell::Text(transition.audit.subject.id.clone()),
-            Cell::Text(sealed.text),
+            Cell::text(&transition.audit.action),
+            Cell::text(&transition.audit.subject.kind),
+            Cell::text(&transition.audit.subject.id),
+            Cell::Text(sealed.text.into()),
         ]);
     }
     insert(&mut *c, &AUDIT, cells.iter().collect()).await?;

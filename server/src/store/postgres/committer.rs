@@ -3,6 +3,8 @@
 //! durable, and none is answered as written whose commit the database did not confirm.
 
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
@@ -35,6 +37,7 @@ struct Job {
 #[derive(Clone)]
 pub(super) struct Committer {
     jobs: mpsc::Sender<Job>,
+    committed: Arc<AtomicU64>,
 }
 
 impl Committer {
@@ -45,9 +48,16 @@ impl Committer {
             options,
             clock,
             connection: None,
+            committed: Arc::default(),
         };
+        let committed = Arc::clone(&link.committed);
         tokio::spawn(run(link, queue, teller));
-        Self { jobs }
+        Self { jobs, committed }
+    }
+
+    /// How many transactions were committed.
+    pub(super) fn committed(&self) -> u64 {
+        self.committed.load(Ordering::Relaxed)
     }
 
     /// Writes a decision. Once this returns `Ok`, it is durable. After
@@ -122,6 +132,7 @@ struct Link {
     options: PgConnectOptions,
     clock: Clock,
     connection: Option<PgConnection>,
+    committed: Arc<AtomicU64>,
 }
 
 impl Link {
@@ -157,6 +168,9 @@ impl Link {
         let done = timeout(SLOWEST, transact(&mut connection, batch, now)).await;
         let late = || StoreError::Database("the database does not answer".to_owned());
         let done = done.unwrap_or_else(|_| Err(Failed::Unknown(late())));
+        if done.is_ok() {
+            self.committed.fetch_add(1, Ordering::Relaxed);
+        }
         // A connection that broke, or of which nobody knows where it stands, is not used again.
         if matches!(done, Ok(_) | Err(Failed::Refused(_))) {
             self.connection = Some(connection);

@@ -36,7 +36,7 @@ fn cells(row: &PgRow, columns: &[(&str, Kind)]) -> Result<Vec<Cell>, StoreError>
             }
             Kind::Text | Kind::Bytes => {
                 let text: Option<String> = row.try_get(at).map_err(fault)?;
-                text.map_or(Cell::Null, Cell::Text)
+                text.map_or(Cell::Null, |text| Cell::Text(text.into()))
             }
         })
     };

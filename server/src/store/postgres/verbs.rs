@@ -440,6 +440,10 @@ impl Store for PostgresStore {
         timely(self.do_payload_keys()).await
     }
 
+    fn committed(&self) -> u64 {
+        self.committer.committed()
+    }
+
     async fn ready(&self) -> Result<(), StoreError> {
         timely(async {
             let mut reading = self.pool.acquire().await.map_err(fault)?;

@@ -39,7 +39,7 @@ pub(super) async fn append(
 }
 
 /// Moves the tenant's head on.
-pub(super) async fn set_head(
+async fn set_head(
     connection: &mut SqliteConnection,
     tenant: &TenantId,
     head: &Head,

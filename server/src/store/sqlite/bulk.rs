@@ -2,20 +2,25 @@
 //! statements of many rows. Guards are looked at first by conditional updates; who does not
 //! stand is dropped before any row of it is written. What else goes wrong takes the whole
 //! batch back, and each decision is tried alone.
+//!
+//! Statements are `or fail`: what a failed one has done is taken back with the batch, so that
+//! SQLite need not keep every page for the statement's own undoing.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
 
+use sluicegate_core::audit::Head;
 use sluicegate_core::ids::TenantId;
 use sluicegate_core::time::Instant;
 
-use super::{Columns, audit, child, fault, run};
+use super::{Columns, child, fault, run};
 use crate::store::column::int;
 use crate::store::flat::{Begins, Transition};
 use crate::store::stood::Stood;
-use crate::store::table::{AUDIT, Cell, PROJECTED, RUNS, TABLES, Table};
+use crate::store::table::{AUDIT, Cell, HEADS, PROJECTED, RUNS, TABLES, Table};
 use crate::store::{Committed, Guard, RunReference, StoreError};
 
 /// The most rows of one statement; fewer go in statements of half, a quarter … as many, so
@@ -25,10 +30,11 @@ const ROWS: usize = 64;
 type Verdict = Result<Stood, StoreError>;
 type Query = sqlx::query::Query<'static, sqlx::Sqlite, SqliteArguments>;
 
-/// Writes decisions, each standing or falling by itself; verdicts are in their order.
+/// Writes decisions together; verdicts are in their order.
 ///
 /// # Errors
-/// Only when the transaction itself is broken.
+/// One of them cannot be written, nobody knows which; the transaction has to be rolled back,
+/// and [`write_alone`] tries each by itself. So no page is kept twice for the usual case.
 pub(super) async fn write(
     c: &mut SqliteConnection,
     batch: &[Transition],
@@ -39,42 +45,56 @@ pub(super) async fn write(
     let mut waiting: Vec<usize> = (0..batch.len()).collect();
     while !waiting.is_empty() {
         let mut seen = HashSet::new();
-        let (round, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|at| {
-            batch
-                .get(*at)
-                .is_some_and(|t| seen.insert((&t.tenant, identity(t))))
-        });
+        let mut first_of = |at: &usize| {
+            let transition = batch.get(*at);
+            transition.is_some_and(|t| seen.insert((&t.tenant, identity(t))))
+        };
+        let (round, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(&mut first_of);
         let decisions: Vec<&Transition> = round.iter().filter_map(|at| batch.get(*at)).collect();
-        let mut own = c.begin().await.map_err(fault)?;
-        match together(&mut own, &decisions, now).await {
-            Ok(found) => {
-                own.commit().await.map_err(fault)?;
-                settle(&mut verdicts, &round, found);
-            }
-            Err(_) if decisions.len() > 1 => {
-                own.rollback().await.map_err(fault)?;
-                let mut found = Vec::with_capacity(decisions.len());
-                for decision in &decisions {
-                    found.push(alone(&mut *c, decision, now).await?);
-                }
-                settle(&mut verdicts, &round, found);
-            }
-            Err(error) => {
-                own.rollback().await.map_err(fault)?;
-                settle(&mut verdicts, &round, vec![Err(error)]);
+        let found = together(&mut *c, &decisions, now).await?;
+        for (at, verdict) in round.iter().zip(found) {
+            if let Some(place) = verdicts.get_mut(*at) {
+                *place = Some(verdict);
             }
         }
         waiting = later;
     }
-    let unreached = || {
-        Err(StoreError::Database(
-            "a decision was not reached".to_owned(),
-        ))
-    };
     Ok(verdicts
         .into_iter()
         .map(|found| found.unwrap_or_else(unreached))
         .collect())
+}
+
+/// Writes decisions one by one, each standing or falling by itself.
+///
+/// # Errors
+/// Only when the transaction itself is broken.
+pub(super) async fn write_alone(
+    c: &mut SqliteConnection,
+    batch: &[Transition],
+    now: Instant,
+) -> Result<Vec<Verdict>, StoreError> {
+    let mut verdicts = Vec::with_capacity(batch.len());
+    for decision in batch {
+        let mut own = c.begin().await.map_err(fault)?;
+        match together(&mut own, &[decision], now).await {
+            Ok(found) => {
+                own.commit().await.map_err(fault)?;
+                verdicts.push(found.into_iter().next().unwrap_or_else(unreached));
+            }
+            Err(error) => {
+                own.rollback().await.map_err(fault)?;
+                verdicts.push(Err(error));
+            }
+        }
+    }
+    Ok(verdicts)
+}
+
+fn unreached() -> Verdict {
+    Err(StoreError::Database(
+        "a decision was not reached".to_owned(),
+    ))
 }
 
 /// What may be written once a round: a stored run, or the key of a new one.
@@ -85,37 +105,6 @@ fn identity(transition: &Transition) -> &str {
             ..
         } => key,
         _ => transition.run_id.as_str(),
-    }
-}
-
-fn settle(verdicts: &mut [Option<Verdict>], round: &[usize], found: Vec<Verdict>) {
-    for (at, verdict) in round.iter().zip(found) {
-        if let Some(place) = verdicts.get_mut(*at) {
-            *place = Some(verdict);
-        }
-    }
-}
-
-async fn alone(
-    c: &mut SqliteConnection,
-    decision: &Transition,
-    now: Instant,
-) -> Result<Verdict, StoreError> {
-    let mut own = c.begin().await.map_err(fault)?;
-    match together(&mut own, &[decision], now).await {
-        Ok(found) => {
-            own.commit().await.map_err(fault)?;
-            let lost = || {
-                Err(StoreError::Database(
-                    "a decision was not reached".to_owned(),
-                ))
-            };
-            Ok(found.into_iter().next().unwrap_or_else(lost))
-        }
-        Err(error) => {
-            own.rollback().await.map_err(fault)?;
-            Ok(Err(error))
-        }
     }
 }
 
@@ -188,8 +177,8 @@ async fn move_runs<'a>(
     let width = GUARD.len() + RUNS.columns.len() - PROJECTED;
     let mut found = Vec::new();
     for (rows, cells) in parts(&cells, width) {
-        let query = sqlx::query(AssertSqlSafe(move_text(rows, width)));
-        let query = bind(query, cells.iter());
+        let text = prepared("move", rows, || move_text(rows, width));
+        let query = bind(sqlx::query(text), cells.iter());
         found.extend(query.fetch_all(&mut *c).await.map_err(fault)?);
     }
     placed(batch, found)
@@ -212,7 +201,7 @@ const GUARD: [&str; 12] = [
 ];
 
 fn guard_cells(transition: &Transition, guard: &Guard, now: Instant) -> [Cell; 12] {
-    let text = |text: &str| Cell::Text(text.to_owned());
+    let text = Cell::text;
     let (token, fence, found, owner, until) = match guard {
         Guard::Sequence(_) => (Cell::Null, Cell::Null, Cell::Null, Cell::Null, Cell::Null),
         Guard::Owner { token, fence, .. } => (
@@ -263,7 +252,7 @@ fn move_text(rows: usize, width: usize) -> String {
     }
     text.push_str(") as (values ");
     push_rows(&mut text, rows, width);
-    text.push_str(") update workflow_runs set ");
+    text.push_str(") update or fail workflow_runs set ");
     for (name, _) in RUNS.columns.iter().skip(PROJECTED) {
         text.push_str(&format!("{name} = v_{name}, "));
     }
@@ -329,11 +318,15 @@ async fn insert_runs<'a>(
     let width = RUNS.columns.len();
     let mut found = Vec::new();
     for (rows, cells) in parts(&cells, width) {
-        let mut text = insert_text(&RUNS, rows);
-        text.push_str(
-            " on conflict (tenant_id, idempotency_key) do nothing returning tenant_id, run_id",
-        );
-        let query = bind(sqlx::query(AssertSqlSafe(text)), cells.iter());
+        let text = prepared(RUNS.name, rows, || {
+            let mut text = insert_text(&RUNS, rows);
+            text.push_str(
+                " on conflict (tenant_id, idempotency_key) do nothing
+                 returning tenant_id, run_id",
+            );
+            text
+        });
+        let query = bind(sqlx::query(text), cells.iter());
         found.extend(query.fetch_all(&mut *c).await.map_err(fault)?);
     }
     placed(batch, found)
@@ -361,32 +354,60 @@ async fn append_all(
     c: &mut SqliteConnection,
     standing: &[&Transition],
 ) -> Result<Vec<u64>, StoreError> {
-    let mut heads: BTreeMap<&TenantId, sluicegate_core::audit::Head> = BTreeMap::new();
+    let tenants: BTreeSet<&TenantId> = standing.iter().map(|t| &t.tenant).collect();
+    let mut heads = heads(&mut *c, &tenants).await?;
     let mut cells = Vec::with_capacity(standing.len() * AUDIT.columns.len());
     let mut sequences = Vec::with_capacity(standing.len());
     for transition in standing {
         let tenant = &transition.tenant;
-        let head = match heads.get(tenant) {
-            Some(head) => *head,
-            None => audit::head(&mut *c, tenant).await?,
-        };
-        let sealed = transition.audit.seal(&head);
-        heads.insert(tenant, sealed.head);
+        let head = heads.entry(tenant.clone()).or_default();
+        let sealed = transition.audit.seal(head);
+        *head = sealed.head;
         sequences.push(sealed.head.sequence);
         cells.extend([
-            Cell::Text(tenant.as_str().to_owned()),
+            Cell::text(tenant.as_str()),
             Cell::Int(int(sealed.head.sequence)),
-            Cell::Text(transition.audit.action.clone()),
-            Cell::Text(transition.audit.subject.kind.clone()),
-            Cell::Text(transition.audit.subject.id.clone()),
-            Cell::Text(sealed.text),
+            Cell::text(&transition.audit.action),
+            Cell::text(&transition.audit.subject.kind),
+            Cell::text(&transition.audit.subject.id),
+            Cell::Text(sealed.text.into()),
         ]);
     }
     insert(&mut *c, &AUDIT, cells.iter()).await?;
-    for (tenant, head) in heads {
-        audit::set_head(&mut *c, tenant, &head).await?;
-    }
+    let moved = heads.iter().flat_map(|(tenant, head)| {
+        [
+            Cell::text(tenant.as_str()),
+            Cell::Int(int(head.sequence)),
+            Cell::Text(head.hash.to_string().into()),
+        ]
+    });
+    let moved: Vec<Cell> = moved.collect();
+    insert(&mut *c, &HEADS, moved.iter()).await?;
     Ok(sequences)
+}
+
+/// The heads of tenants' chains; a tenant without one has no entry yet.
+async fn heads(
+    c: &mut SqliteConnection,
+    tenants: &BTreeSet<&TenantId>,
+) -> Result<BTreeMap<TenantId, Head>, StoreError> {
+    let names: Vec<Cell> = tenants.iter().map(|t| Cell::text(t.as_str())).collect();
+    let mut heads = BTreeMap::new();
+    for (rows, cells) in parts(&names, 1) {
+        let text = prepared("heads", rows, || {
+            let places = vec!["?"; rows].join(", ");
+            format!("select * from workflow_audit_heads where tenant_id in ({places})")
+        });
+        let query = bind(sqlx::query(text), cells.iter());
+        for row in query.fetch_all(&mut *c).await.map_err(fault)? {
+            let head = Head {
+                sequence: row.number("sequence")?,
+                hash: row.hash("hash")?,
+            };
+            heads.insert(TenantId::from(row.text("tenant_id")?), head);
+        }
+    }
+    Ok(heads)
 }
 
 pub(super) async fn insert<'a>(
@@ -396,27 +417,55 @@ pub(super) async fn insert<'a>(
 ) -> Result<(), StoreError> {
     let cells: Vec<&Cell> = cells.collect();
     for (rows, cells) in parts(&cells, table.columns.len()) {
-        let mut text = insert_text(table, rows);
-        if !table.replaced_by.is_empty() {
-            text.push_str(" on conflict (");
-            text.push_str(&table.replaced_by.join(", "));
-            text.push_str(") do update set ");
-            let changed = table.columns.iter().map(|(name, _)| *name);
-            let changed = changed.filter(|name| !table.replaced_by.contains(name));
-            let changed: Vec<_> = changed
-                .map(|name| format!("{name} = excluded.{name}"))
-                .collect();
-            text.push_str(&changed.join(", "));
-        }
-        let query = bind(sqlx::query(AssertSqlSafe(text)), cells.iter().copied());
+        let text = prepared(table.name, rows, || {
+            let mut text = insert_text(table, rows);
+            push_replacing(&mut text, table);
+            text
+        });
+        let query = bind(sqlx::query(text), cells.iter().copied());
         query.execute(&mut *c).await.map_err(fault)?;
     }
     Ok(())
 }
 
+/// Where a row may be there already, it is replaced whole.
+fn push_replacing(text: &mut String, table: &Table) {
+    if table.replaced_by.is_empty() {
+        return;
+    }
+    let changed = table.columns.iter().map(|(name, _)| *name);
+    let changed = changed.filter(|name| !table.replaced_by.contains(name));
+    let changed: Vec<_> = changed
+        .map(|name| format!("{name} = excluded.{name}"))
+        .collect();
+    text.push_str(&format!(
+        " on conflict ({}) do update set {}",
+        table.replaced_by.join(", "),
+        changed.join(", ")
+    ));
+}
+
+/// The text of a statement for so many rows, made once: the connection finds what it has
+/// prepared by it.
+pub(super) fn prepared(
+    name: &'static str,
+    rows: usize,
+    make: impl FnOnce() -> String,
+) -> AssertSqlSafe<Arc<str>> {
+    type Texts = BTreeMap<(&'static str, usize), Arc<str>>;
+    static MADE: Mutex<Texts> = Mutex::new(BTreeMap::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let text = made.entry((name, rows)).or_insert_with(|| make().into());
+    AssertSqlSafe(Arc::clone(text))
+}
+
 pub(super) fn insert_text(table: &Table, rows: usize) -> String {
     let names: Vec<_> = table.columns.iter().map(|(name, _)| *name).collect();
-    let mut text = format!("insert into {} ({}) values ", table.name, names.join(", "));
+    let mut text = format!(
+        "insert or fail into {} ({}) values ",
+        table.name,
+        names.join(", ")
+    );
     push_rows(&mut text, rows, names.len());
     text
 }

@@ -3,13 +3,13 @@
 
 use std::collections::HashSet;
 
+use sqlx::SqliteConnection;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{AssertSqlSafe, SqliteConnection};
 
 use sluicegate_core::ids::{ChildId, NodeId, RunId, TenantId};
 use sluicegate_core::time::Instant;
 
-use super::bulk::{bind, insert, insert_text, parts, push_rows};
+use super::bulk::{bind, insert, insert_text, parts, prepared, push_rows};
 use super::{Columns, SqliteStore, fault};
 use crate::store::child::{CHILD_ATTEMPTS, CHILD_RUNS, SETTLEMENT, end, kind_word};
 use crate::store::column::int;
@@ -55,22 +55,8 @@ pub(super) async fn settle_all(
     }
     let (mut asked, mut settled) = (0, 0);
     for (rows, cells) in parts(&cells, SETTLEMENT.len()) {
-        let names: Vec<_> = SETTLEMENT
-            .iter()
-            .map(|(name, _)| format!("v_{name}"))
-            .collect();
-        let mut text = format!("with v ({}) as (values ", names.join(", "));
-        push_rows(&mut text, rows, SETTLEMENT.len());
-        text.push_str(
-            ") update child_attempts
-             set status = v_status, ended_at = v_ended_at, end = v_end,
-                 output_key_id = v_output_key_id, output = v_output,
-                 message_key_id = v_message_key_id, message = v_message
-             from v
-             where tenant_id = v_tenant_id and child_id = v_child_id and attempt = v_attempt
-               and fence = v_fence and status = 'running'",
-        );
-        let query = bind(sqlx::query(AssertSqlSafe(text)), cells.iter());
+        let text = prepared("settle", rows, || settle_text(rows));
+        let query = bind(sqlx::query(text), cells.iter());
         asked += rows as u64;
         settled += query.execute(&mut *c).await.map_err(fault)?.rows_affected();
     }
@@ -79,6 +65,25 @@ pub(super) async fn settle_all(
     } else {
         Err(StoreError::Stale)
     }
+}
+
+fn settle_text(rows: usize) -> String {
+    let names: Vec<_> = SETTLEMENT
+        .iter()
+        .map(|(name, _)| format!("v_{name}"))
+        .collect();
+    let mut text = format!("with v ({}) as (values ", names.join(", "));
+    push_rows(&mut text, rows, SETTLEMENT.len());
+    text.push_str(
+        ") update or fail child_attempts
+         set status = v_status, ended_at = v_ended_at, end = v_end,
+             output_key_id = v_output_key_id, output = v_output,
+             message_key_id = v_message_key_id, message = v_message
+         from v
+         where tenant_id = v_tenant_id and child_id = v_child_id and attempt = v_attempt
+           and fence = v_fence and status = 'running'",
+    );
+    text
 }
 
 /// Starts the children whose keys are new, and gives their ids.
@@ -93,9 +98,12 @@ pub(super) async fn start_all(
         .collect();
     let mut started = HashSet::new();
     for (rows, cells) in parts(&cells, CHILD_RUNS.columns.len()) {
-        let mut text = insert_text(&CHILD_RUNS, rows);
-        text.push_str(" on conflict (tenant_id, kind, key) do nothing returning child_id");
-        let query = bind(sqlx::query(AssertSqlSafe(text)), cells.iter());
+        let text = prepared("start", rows, || {
+            let mut text = insert_text(&CHILD_RUNS, rows);
+            text.push_str(" on conflict (tenant_id, kind, key) do nothing returning child_id");
+            text
+        });
+        let query = bind(sqlx::query(text), cells.iter());
         for row in query.fetch_all(&mut *c).await.map_err(fault)? {
             started.insert(row.text("child_id")?);
         }

@@ -4,8 +4,10 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use sqlx::{Connection, SqliteConnection};
+use sqlx::{Connection, SqliteConnection, Transaction};
 use tokio::sync::{mpsc, oneshot};
 
 use sluicegate_core::time::Instant;
@@ -51,14 +53,21 @@ struct Outcome {
 #[derive(Clone)]
 pub(super) struct Committer {
     jobs: mpsc::Sender<Job>,
+    committed: Arc<AtomicU64>,
 }
 
 impl Committer {
     /// Starts the task; it ends with the last door, after the last waiting transition.
     pub(super) fn start(connection: SqliteConnection, clock: Clock) -> Self {
         let (jobs, queue) = mpsc::channel(WAITING);
-        tokio::spawn(run(connection, clock, queue));
-        Self { jobs }
+        let committed = Arc::default();
+        tokio::spawn(run(connection, clock, queue, Arc::clone(&committed)));
+        Self { jobs, committed }
+    }
+
+    /// How many transactions were committed.
+    pub(super) fn committed(&self) -> u64 {
+        self.committed.load(Ordering::Relaxed)
     }
 
     /// Writes a decision. Once this returns `Ok`, it is durable; after an error nothing of
@@ -99,7 +108,12 @@ fn gone() -> StoreError {
     StoreError::Database("the writer has stopped".to_owned())
 }
 
-async fn run(mut connection: SqliteConnection, clock: Clock, mut queue: mpsc::Receiver<Job>) {
+async fn run(
+    mut connection: SqliteConnection,
+    clock: Clock,
+    mut queue: mpsc::Receiver<Job>,
+    committed: Arc<AtomicU64>,
+) {
     let mut jobs = Vec::new();
     while queue.recv_many(&mut jobs, GATHERED).await > 0 {
         let mut answers = Vec::with_capacity(jobs.len());
@@ -107,9 +121,13 @@ async fn run(mut connection: SqliteConnection, clock: Clock, mut queue: mpsc::Re
         let failed = transact(&mut connection, clock.now(), jobs, &mut answers)
             .await
             .err();
-        if let Some(error) = &failed {
-            tracing::error!(%error, "a transaction failed");
-        }
+        match &failed {
+            None => committed.fetch_add(1, Ordering::Relaxed),
+            Some(error) => {
+                tracing::error!(%error, "a transaction failed");
+                0
+            }
+        };
         // Jobs that were not reached are dropped, which tells their callers.
         for answer in answers {
             answer(failed.clone());
@@ -126,10 +144,6 @@ async fn transact(
     jobs: Vec<Job>,
     answers: &mut Vec<Answer>,
 ) -> Result<(), StoreError> {
-    let mut transaction = connection
-        .begin_with("BEGIN IMMEDIATE")
-        .await
-        .map_err(fault)?;
     let (mut decisions, mut told, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for job in jobs {
         match job {
@@ -140,7 +154,15 @@ async fn transact(
             Job::Own(own) => others.push(own),
         }
     }
-    let verdicts = bulk::write(&mut transaction, &decisions, now).await?;
+    let mut transaction = begin(connection).await?;
+    let verdicts = match bulk::write(&mut transaction, &decisions, now).await {
+        Ok(verdicts) => verdicts,
+        Err(_) => {
+            transaction.rollback().await.map_err(fault)?;
+            transaction = begin(connection).await?;
+            bulk::write_alone(&mut transaction, &decisions, now).await?
+        }
+    };
     for (verdict, tell) in verdicts.into_iter().zip(told) {
         answers.push(answer(tell, verdict));
     }
@@ -158,6 +180,15 @@ async fn transact(
     transaction.commit().await.map_err(fault)?;
     crash::at(CrashPoint::AfterDatabaseCommit);
     Ok(())
+}
+
+async fn begin(
+    connection: &mut SqliteConnection,
+) -> Result<Transaction<'_, sqlx::Sqlite>, StoreError> {
+    connection
+        .begin_with("BEGIN IMMEDIATE")
+        .await
+        .map_err(fault)
 }
 
 /// Tells a caller, once it is known whether the transaction is durable.

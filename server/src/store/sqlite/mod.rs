@@ -62,6 +62,9 @@ impl SqliteStore {
         let options = SqliteConnectOptions::new()
             .filename(file)
             .busy_timeout(Duration::from_secs(10))
+            // Each statement of the committer for 64, 32 … 1 rows.
+            .statement_cache_capacity(512)
+            .row_buffer_size(512)
             .disable_statement_logging();
         let mut writer = options
             .clone()

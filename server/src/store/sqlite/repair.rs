@@ -40,7 +40,7 @@ fn cells(row: &SqliteRow, columns: &[(&str, Kind)]) -> Result<Vec<Cell>, StoreEr
             Kind::Text | Kind::Bytes => {
                 let text: Option<Vec<u8>> = row.try_get(at).map_err(fault)?;
                 text.map_or(Cell::Null, |text| {
-                    Cell::Text(String::from_utf8_lossy(&text).into_owned())
+                    Cell::text(&String::from_utf8_lossy(&text))
                 })
             }
         })
@@ -133,7 +133,7 @@ async fn evidence_rows(
             .await
             .map_err(fault)?;
     }
-    let ids = Cell::Text(json(&payload_ids(&rebuilt.evidence))?);
+    let ids = Cell::Text(json(&payload_ids(&rebuilt.evidence))?.into());
     let own = [
         Cell::text(tenant.as_str()),
         Cell::text(run_id.as_str()),

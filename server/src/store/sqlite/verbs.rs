@@ -437,6 +437,10 @@ impl Store for SqliteStore {
         self.do_payload_keys().await
     }
 
+    fn committed(&self) -> u64 {
+        self.committer.committed()
+    }
+
     async fn ready(&self) -> Result<(), StoreError> {
         let mut reading = self.readers.acquire().await.map_err(fault)?;
         let found = migrate::version(&mut reading).await?;
