@@ -143,7 +143,7 @@ impl Books {
         let at = answer.first_broken_sequence;
         let at = at.unwrap_or_else(|| panic!("nothing was found after: {damage}"));
         assert!(!answer.valid);
-        assert_eq!(answer.checked_through_sequence, at - 1, "{damage}");
+        assert!(answer.checked_through_sequence < at, "{damage}");
         (at, answer.reason.unwrap())
     }
 
