@@ -1,6 +1,16 @@
 -- Every column of seed A's persistence outline by its own name, where 0001 kept projections as
 -- one JSON text. `claim_at` is the earliest time at which a claim may find an open run (W3):
 -- 0 at once, a retry's time, or the end of the lease of the one that holds it.
+--
+-- Every row is kept, also a damaged one: what cannot be read becomes the default of its column,
+-- and `repair` builds projections anew. Numbers are cast, since a strict table refuses a word.
+
+drop trigger if exists workflow_edge_transfers_stay;
+update workflow_runs set row = '{}' where not json_valid(row);
+update workflow_node_states set row = '{}' where not json_valid(row);
+update workflow_node_attempts set row = '{}' where not json_valid(row);
+update workflow_edge_transfers set row = '{}' where not json_valid(row);
+update workflow_payloads set evidence = '{}' where not json_valid(evidence);
 
 create table new_runs (
     tenant_id text not null references tenants (tenant_id),
@@ -68,27 +78,40 @@ create table new_runs (
 
 insert into new_runs
 select r.tenant_id, r.run_id, r.workflow_id, r.workflow_key, r.workflow_revision, r.graph_checksum,
-       r.plan_hash, q.payload ->> '$.compilerVersion', r.mode, r.actor_kind, r.actor_id,
-       coalesce(r.actor ->> '$.displayName', r.actor ->> '$.agentName', r.actor ->> '$.label'),
-       r.actor ->> '$.runId', r.actor ->> '$.configuredBy.accountId', r.actor, r.origin_kind,
-       coalesce(r.origin ->> '$.operationId', r.origin ->> '$.scheduleId', r.origin ->> '$.triggerId'),
-       r.origin, r.permissions, q.payload ->> '$.permissionDigest', r.input_hash,
-       q.payload ->> '$.input.payloadId', r.idempotency_key, q.payload -> '$.limits', r.queued_at,
-       r.status, r.last_sequence, r.row ->> '$.startedAt', r.completed_at,
-       r.row ->> '$.cancelRequestedAt', r.wake_at, r.row ->> '$.nodesSettled',
-       r.row ->> '$.nodesTotal', r.row ->> '$.usage.version', r.row ->> '$.usage.state',
-       r.row ->> '$.usage.inputTokens', r.row ->> '$.usage.outputTokens',
-       r.row ->> '$.usage.totalTokens', r.row -> '$.usage.includedChildRunIds',
-       r.row ->> '$.usage.pricedChildRuns', r.row ->> '$.usage.unpricedChildRuns',
-       r.row ->> '$.usage.actionInvocations', r.row ->> '$.usage.unpricedActions',
-       r.row ->> '$.cost.amountMicros', r.row -> '$.cost.pricingSnapshotIds', r.failure_code,
+       r.plan_hash, coalesce(r.queued ->> '$.compilerVersion', ''), r.mode, r.actor_kind, r.actor_id,
+       coalesce(r.who ->> '$.displayName', r.who ->> '$.agentName', r.who ->> '$.label', ''),
+       r.who ->> '$.runId', r.who ->> '$.configuredBy.accountId', r.actor, r.origin_kind,
+       coalesce(r.why ->> '$.operationId', r.why ->> '$.scheduleId', r.why ->> '$.triggerId'),
+       r.origin, r.permissions, r.queued ->> '$.permissionDigest', r.input_hash,
+       coalesce(r.queued ->> '$.input.payloadId', 'input'), r.idempotency_key,
+       coalesce(r.queued -> '$.limits', '{}'), r.queued_at, r.status, r.last_sequence,
+       cast(r.row ->> '$.startedAt' as integer), r.completed_at,
+       cast(r.row ->> '$.cancelRequestedAt' as integer), r.wake_at,
+       coalesce(cast(r.row ->> '$.nodesSettled' as integer), 0),
+       coalesce(cast(r.row ->> '$.nodesTotal' as integer), 0),
+       coalesce(cast(r.row ->> '$.usage.version' as integer), 1),
+       coalesce(r.row ->> '$.usage.state', 'provisional'),
+       coalesce(cast(r.row ->> '$.usage.inputTokens' as integer), 0),
+       coalesce(cast(r.row ->> '$.usage.outputTokens' as integer), 0),
+       coalesce(cast(r.row ->> '$.usage.totalTokens' as integer), 0),
+       coalesce(r.row -> '$.usage.includedChildRunIds', '[]'),
+       coalesce(cast(r.row ->> '$.usage.pricedChildRuns' as integer), 0),
+       coalesce(cast(r.row ->> '$.usage.unpricedChildRuns' as integer), 0),
+       coalesce(cast(r.row ->> '$.usage.actionInvocations' as integer), 0),
+       coalesce(cast(r.row ->> '$.usage.unpricedActions' as integer), 0),
+       coalesce(cast(r.row ->> '$.cost.amountMicros' as integer), 0),
+       coalesce(r.row -> '$.cost.pricingSnapshotIds', '[]'), r.failure_code,
        r.row ->> '$.failure.message', r.row ->> '$.failure.nodeId', r.open,
-       case when r.lease_token is not null and r.lease_void = 0 then r.lease_expires_at
-            else coalesce(r.wake_at, 0) end,
+       coalesce(case when r.lease_token is not null and r.lease_void = 0 then r.lease_expires_at
+                     else r.wake_at end, 0),
        r.lease_owner, r.lease_token, r.lease_fence, r.lease_expires_at, r.lease_void,
        r.parked_code, r.parked_sequence
-from workflow_runs r join workflow_run_events q
-  on q.tenant_id = r.tenant_id and q.run_id = r.run_id and q.sequence = 1;
+from (select w.*,
+             case when json_valid(w.actor) then w.actor else '{}' end as who,
+             case when json_valid(w.origin) then w.origin else '{}' end as why,
+             case when json_valid(q.payload) then q.payload else '{}' end as queued
+      from workflow_runs w left join workflow_run_events q
+        on q.tenant_id = w.tenant_id and q.run_id = w.run_id and q.sequence = 1) r;
 
 create table new_run_documents (
     tenant_id text not null,
@@ -128,8 +151,10 @@ create table new_node_states (
     primary key (tenant_id, run_id, node_id)
 ) strict, without rowid;
 insert into new_node_states
-select tenant_id, run_id, node_id, status, row ->> '$.latestAttempt', row ->> '$.outcomePort',
-       row ->> '$.nextAttemptAt', row ->> '$.readyAt', row ->> '$.startedAt', row ->> '$.settledAt'
+select tenant_id, run_id, node_id, status,
+       coalesce(cast(row ->> '$.latestAttempt' as integer), 0), row ->> '$.outcomePort',
+       cast(row ->> '$.nextAttemptAt' as integer), cast(row ->> '$.readyAt' as integer),
+       cast(row ->> '$.startedAt' as integer), cast(row ->> '$.settledAt' as integer)
 from workflow_node_states;
 drop table workflow_node_states;
 alter table new_node_states rename to workflow_node_states;
@@ -169,23 +194,27 @@ create table new_node_attempts (
 insert into new_node_attempts
 select a.tenant_id, a.run_id, a.node_id, a.attempt,
        coalesce((select n.value ->> '$.type'
-                 from workflow_runs r
-                 left join workflow_revisions v
-                   on v.tenant_id = r.tenant_id and v.workflow_id = r.workflow_id
-                  and v.revision = r.workflow_revision
-                 left join workflow_run_documents d
-                   on d.tenant_id = r.tenant_id and d.run_id = r.run_id,
-                 json_each(coalesce(v.graph, d.graph), '$.nodes') n
-                 where r.tenant_id = a.tenant_id and r.run_id = a.run_id
-                   and n.value ->> '$.id' = a.node_id), ''),
-       a.status, a.row ->> '$.semanticGroup', a.row ->> '$.idempotencyKey',
-       a.row ->> '$.outcomePort', a.child_kind, a.child_id, a.code, a.row ->> '$.message',
-       a.row ->> '$.classification', a.row ->> '$.retry.backoffMs',
-       a.row ->> '$.retry.nextAttemptAt', a.row -> '$.input', a.row ->> '$.input.hash',
-       a.row ->> '$.input.payloadId', a.row -> '$.output', a.row ->> '$.output.hash',
-       a.row ->> '$.output.payloadId', a.row -> '$.usage', a.row -> '$.cost',
-       a.row ->> '$.startedAt', a.row ->> '$.completedAt', a.row ->> '$.firstSequence',
-       a.row ->> '$.lastSequence'
+                 from (select coalesce(v.graph, d.graph) as graph
+                       from workflow_runs r
+                       left join workflow_revisions v
+                         on v.tenant_id = r.tenant_id and v.workflow_id = r.workflow_id
+                        and v.revision = r.workflow_revision
+                       left join workflow_run_documents d
+                         on d.tenant_id = r.tenant_id and d.run_id = r.run_id
+                       where r.tenant_id = a.tenant_id and r.run_id = a.run_id) g,
+                      json_each(case when json_valid(g.graph) then g.graph end, '$.nodes') n
+                 where case when n.type = 'object' then n.value ->> '$.id' = a.node_id end), ''),
+       a.status, coalesce(cast(a.row ->> '$.semanticGroup' as integer), 0),
+       a.row ->> '$.idempotencyKey', a.row ->> '$.outcomePort', a.child_kind, a.child_id, a.code,
+       a.row ->> '$.message', a.row ->> '$.classification',
+       cast(a.row ->> '$.retry.backoffMs' as integer),
+       cast(a.row ->> '$.retry.nextAttemptAt' as integer), coalesce(a.row -> '$.input', '{}'),
+       a.row ->> '$.input.hash', a.row ->> '$.input.payloadId', a.row -> '$.output',
+       a.row ->> '$.output.hash', a.row ->> '$.output.payloadId', a.row -> '$.usage',
+       a.row -> '$.cost', cast(a.row ->> '$.startedAt' as integer),
+       cast(a.row ->> '$.completedAt' as integer),
+       coalesce(cast(a.row ->> '$.firstSequence' as integer), 0),
+       coalesce(cast(a.row ->> '$.lastSequence' as integer), 0)
 from workflow_node_attempts a;
 drop table workflow_node_attempts;
 alter table new_node_attempts rename to workflow_node_attempts;
@@ -211,11 +240,15 @@ create table new_edge_transfers (
     primary key (tenant_id, run_id, edge_id)
 ) strict, without rowid;
 insert into new_edge_transfers
-select tenant_id, run_id, edge_id, state, row ->> '$.source.nodeId', row ->> '$.source.port',
-       row ->> '$.source.attempt', row ->> '$.target.nodeId', row ->> '$.target.port',
-       row ->> '$.selectedPort', row ->> '$.reason', row ->> '$.evidence.schemaId',
-       row ->> '$.evidence.hash', row ->> '$.evidence.payloadId',
-       row ->> '$.evidence.originalByteSize', row -> '$.evidence', row ->> '$.settledAt'
+select tenant_id, run_id, edge_id,
+       case when state in ('emitted', 'closed') then state else 'skipped' end,
+       coalesce(row ->> '$.source.nodeId', ''), coalesce(row ->> '$.source.port', ''),
+       cast(row ->> '$.source.attempt' as integer), coalesce(row ->> '$.target.nodeId', ''),
+       coalesce(row ->> '$.target.port', ''), row ->> '$.selectedPort', row ->> '$.reason',
+       coalesce(row ->> '$.evidence.schemaId', ''), row ->> '$.evidence.hash',
+       row ->> '$.evidence.payloadId',
+       coalesce(cast(row ->> '$.evidence.originalByteSize' as integer), 0),
+       coalesce(row -> '$.evidence', '{}'), cast(row ->> '$.settledAt' as integer)
 from workflow_edge_transfers;
 drop table workflow_edge_transfers;
 alter table new_edge_transfers rename to workflow_edge_transfers;
@@ -251,8 +284,10 @@ create table new_payloads (
 ) strict;
 insert into new_payloads
 select tenant_id, run_id, payload_id, kind, schema_id, evidence ->> '$.hash',
-       evidence ->> '$.originalByteSize',
-       case when kind = 'evidence' then evidence ->> '$.state' end,
+       coalesce(cast(evidence ->> '$.originalByteSize' as integer), 0),
+       case when kind <> 'evidence' then null
+            when evidence ->> '$.state' in ('available', 'redacted', 'truncated', 'expired')
+            then evidence ->> '$.state' else 'absent' end,
        case when kind = 'evidence' then evidence ->> '$.reason' end,
        preview, key_id, bytes, null, null, created_at
 from workflow_payloads;

@@ -59,3 +59,6 @@ pub(super) async fn migrate(connection: &mut SqliteConnection) -> Result<(), Sto
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
