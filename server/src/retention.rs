@@ -9,7 +9,7 @@ use std::time::Duration;
 use sluicegate_core::ids::{RunId, TenantId};
 use sluicegate_core::time::Instant;
 
-use crate::engine::{Engine, EngineError};
+use crate::engine::Engine;
 use crate::store::{Kept, Rule, StoreError};
 
 /// How often a process sweeps; rules count in days.
@@ -98,7 +98,8 @@ impl Retention {
         };
         let key = (tenant.clone(), at);
         let mut place = self.swept.get(&key).cloned();
-        // A run that fails is looked at again by the next sweep, and holds up no other.
+        // A run that fails, or is parked until somebody repairs it, is looked at again by the next
+        // sweep, and holds up no other.
         let mut whole = true;
         loop {
             let page = self
@@ -111,11 +112,15 @@ impl Retention {
             };
             place = Some((last.completed_at, last.run_id.clone()));
             for ended in page.iter().filter(|ended| ended.holds) {
+                if ended.parked {
+                    whole = false;
+                    continue;
+                }
                 let retired = self.engine.retire(tenant, &ended.run_id, rule).await;
                 if let Err(error) = retired {
                     let run_id = &ended.run_id;
                     tracing::warn!(%tenant, %run_id, %error, "retention has to wait");
-                    whole &= matches!(error, EngineError::Parked(_));
+                    whole = false;
                 }
                 tokio::time::sleep(PAUSE).await;
             }

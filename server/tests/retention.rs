@@ -33,7 +33,8 @@ on_both!(
     r8_values_and_previews_go_at_their_times_and_all_the_rest_stays,
     r8_several_processes_may_sweep_and_no_page_is_left_out,
     r8_a_run_that_becomes_visible_late_is_not_passed_over,
-    a9_a_parked_run_keeps_what_it_has
+    a9_a_parked_run_keeps_what_it_has,
+    a9_a_repaired_run_is_not_passed_over
 );
 
 const DAY: u64 = 86_400_000;
@@ -359,6 +360,32 @@ async fn a9_a_parked_run_keeps_what_it_has(ground: Ground) {
     }
     let row = house.store.run_row(&by().tenant, &run).await.unwrap();
     assert_eq!(row.parked.unwrap().sequence, 4);
+}
+
+async fn a9_a_repaired_run_is_not_passed_over(ground: Ground) {
+    let (house, run, ..) = lived_in(&ground).await;
+    let mut bare = Bare::open(&ground).await;
+    let fourth = format!("where run_id = '{run}' and sequence = 4");
+    let sound = format!("select event_type from workflow_run_events {fourth}");
+    let sound = bare.texts(&sound).await.remove(0);
+    let damage = format!("update workflow_run_events set event_type = 'node.unheard' {fourth}");
+    bare.run(&damage).await;
+    let rules = Rule::of_days(Some(7), None);
+    let mut retention = Retention::new(house.engine.clone(), rules);
+    for days in [8, 9] {
+        retention.sweep(after(days)).await.unwrap();
+        let row = house.store.run_row(&by().tenant, &run).await.unwrap();
+        assert!(row.parked.is_some());
+    }
+    assert!(counts(&mut bare, &run).await[0] > 0);
+    let mend = format!(
+        "update workflow_run_events set event_type = '{sound}' {fourth};
+         update workflow_runs set parked_code = null, parked_sequence = null
+         where run_id = '{run}'"
+    );
+    bare.run(&mend).await;
+    retention.sweep(after(10)).await.unwrap();
+    assert_eq!(counts(&mut bare, &run).await[..2], [0, 0]);
 }
 
 /// Starts the binary with rules under which all that has ended goes at once.

@@ -37,9 +37,10 @@ pub struct Ended {
     pub completed_at: Instant,
     /// The run.
     pub run_id: RunId,
-    /// Whether it has something that a rule is about, and its log can be folded as far as
-    /// anybody knows.
+    /// Whether it has something that a rule is about.
     pub holds: bool,
+    /// Whether its log cannot be folded, so that nothing of it may go.
+    pub parked: bool,
 }
 
 /// A stored payload that a rule is about.

@@ -42,7 +42,7 @@ impl SqliteStore {
             None => (-1, ""),
         };
         let rows = sqlx::query(
-            "select r.completed_at, r.run_id, r.parked_code is null and exists (
+            "select r.completed_at, r.run_id, r.parked_code is not null as parked, exists (
                  select 1 from workflow_payloads p
                  where p.tenant_id = r.tenant_id and p.run_id = r.run_id
                    and case when ?5 then p.kind <> 'evidence'
@@ -66,6 +66,7 @@ impl SqliteStore {
                 completed_at: row.instant("completed_at")?,
                 run_id: RunId::from(row.text("run_id")?),
                 holds: row.try_get("holds").map_err(fault)?,
+                parked: row.try_get("parked").map_err(fault)?,
             })
         };
         rows.iter().map(ended).collect()
