@@ -225,21 +225,28 @@ fn key(line: &str) -> Option<[u8; 32]> {
 
 /// A line with a new key.
 fn fresh() -> std::io::Result<String> {
-    let mut key = [0; 32];
-    getrandom::fill(&mut key).map_err(|error| std::io::Error::other(error.to_string()))?;
-    let mut line = String::with_capacity(65);
-    for byte in key {
-        line.push_str(&format!("{byte:02x}"));
-    }
+    let mut line = hex(&random::<32>()?);
     line.push('\n');
     Ok(line)
+}
+
+fn random<const N: usize>() -> std::io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| std::io::Error::other(error.to_string()))?;
+    Ok(bytes)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Makes the first key file, whole or not at all: of several processes that share it and start
 /// at the same moment, all read the one that was first.
 fn begin(path: &Path, text: &str) -> std::io::Result<()> {
     let mut own = path.as_os_str().to_owned();
-    own.push(format!(".{}", std::process::id()));
+    // By chance, not by process: a container's first process always has the same number, and
+    // what a death left behind would be in the way of every later start.
+    own.push(format!(".{}", hex(&random::<8>()?)));
     write(Path::new(&own), text)?;
     let linked = fs::hard_link(&own, path);
     fs::remove_file(&own)?;

@@ -85,6 +85,20 @@ fn s7_a_key_file_that_is_no_key_file_is_not_rotated() {
     assert!(!folder.path().join("keys.next").exists());
 }
 
+#[test]
+fn s7_what_a_death_left_is_no_obstacle_to_a_first_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let left = format!("keys.{}", std::process::id());
+    std::fs::write(folder.path().join(&left), "left").unwrap();
+    keys(folder.path());
+    let mut names: Vec<_> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["keys".to_owned(), left]);
+}
+
 #[cfg(unix)]
 #[test]
 fn s7_the_key_file_is_private() {
