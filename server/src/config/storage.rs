@@ -12,7 +12,7 @@ pub struct StorageArguments {
     /// The data folder, also SLUICEGATE_DATA [default: ./sluicegate-data]
     #[arg(long, value_name = "FOLDER")]
     data: Option<String>,
-    /// A PostgreSQL database instead of the data folder's own, also SLUICEGATE_DATABASE
+    /// A PostgreSQL database instead of the data folder's own, also SLUICEGATE_DATABASE_URL
     #[arg(long, value_name = "URL")]
     database: Option<String>,
     /// The key file [default: keys in the data folder]
