@@ -225,18 +225,13 @@ fn settlement(child: &str, attempt: u32, fence: u64, status: ChildStatus) -> Chi
 async fn w8_a_higher_fence_takes_a_child_over_and_shuts_the_older_out(ground: Ground) {
     let store = store(&ground).await;
     let first = store.start_child(intent(1, 1)).await.unwrap();
-    let ChildStanding::Execute {
-        child_id, fresh, ..
-    } = first
-    else {
+    let ChildStanding::Execute { child_id, .. } = first else {
         panic!("{first:?}");
     };
-    assert!(fresh);
     let taken = store.start_child(intent(1, 2)).await.unwrap();
     let expected = ChildStanding::Execute {
         child_id: child_id.clone(),
         deadline_at: Instant(100),
-        fresh: false,
         cancelled: false,
     };
     assert_eq!(taken, expected);
@@ -261,10 +256,8 @@ async fn n1_a_success_answers_every_later_attempt_and_a_failure_does_not(ground:
     let failed = settlement("c1-1", 1, 1, ChildStatus::Failed);
     assert!(store.settle_child(failed).await.unwrap());
     let second = store.start_child(intent(2, 1)).await.unwrap();
-    assert!(
-        matches!(second, ChildStanding::Execute { fresh: true, child_id, .. }
-        if child_id == "c1-1")
-    );
+    assert!(matches!(second, ChildStanding::Execute { child_id, .. }
+        if child_id == "c1-1"));
     let done = settlement("c1-1", 2, 1, ChildStatus::Succeeded);
     assert!(store.settle_child(done).await.unwrap());
     let third = store.start_child(intent(3, 1)).await.unwrap();

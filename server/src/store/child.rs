@@ -40,15 +40,12 @@ pub struct ChildIntent {
 /// How an attempt of a child stands for one who asked with a fence.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChildStanding {
-    /// The asker owns it and executes it, under this id and until this time. `fresh` when no
-    /// one has before.
+    /// The asker owns it and executes it, under this id and until this time.
     Execute {
         /// The child.
         child_id: ChildId,
         /// When it must have ended; the first start's deadline, also after a takeover.
         deadline_at: Instant,
-        /// Whether this is the first execution.
-        fresh: bool,
         /// Whether it was asked to stop.
         cancelled: bool,
     },

@@ -167,7 +167,6 @@ async fn stand(
     Ok(Some(ChildStanding::Execute {
         child_id: child_id.clone(),
         deadline_at: row.instant("deadline_at")?,
-        fresh: false,
         cancelled: row.number("cancel_requested")? != 0,
     }))
 }
@@ -192,7 +191,6 @@ impl PostgresStore {
                 ChildStanding::Execute {
                     child_id,
                     deadline_at: intent.deadline_at,
-                    fresh: true,
                     cancelled: false,
                 }
             }

@@ -164,7 +164,6 @@ async fn stand(
     Ok(Some(ChildStanding::Execute {
         child_id: child_id.clone(),
         deadline_at: row.instant("deadline_at")?,
-        fresh: false,
         cancelled: row.number("cancel_requested")? != 0,
     }))
 }
@@ -194,7 +193,6 @@ impl SqliteStore {
                 Ok(ChildStanding::Execute {
                     child_id,
                     deadline_at: intent.deadline_at,
-                    fresh: true,
                     cancelled: false,
                 })
             })
