@@ -100,13 +100,43 @@ const FULL: u32 = 4_000;
 fn start_on_a_full_disk(folder: &Path, log: std::fs::File) -> Served {
     let real = served::command(folder, &[]);
     let mut limited = Command::new("/bin/sh");
-    let script = format!("trap '' XFSZ; ulimit -f {FULL}; exec \"$0\" \"$@\"");
+    let script = format!("trap '' XFSZ; ulimit -S -f {FULL}; exec \"$0\" \"$@\"");
     limited
         .args(["-c", &script])
         .arg(real.get_program())
         .args(real.get_args());
     limited.stderr(log);
     Served::begin(limited)
+}
+
+/// A transaction that the full disk broke does not break the ones after it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_writes_again_once_its_disk_has_room() {
+    let ground = Ground::sqlite();
+    prepared(&ground).await;
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let server = start_on_a_full_disk(ground.folder(), log.reopen().unwrap());
+    let big = json!("x".repeat(30_000));
+    let ask = |n: u32| {
+        let body = json!({"workflowKey": "work", "input": big,
+                          "idempotencyKey": format!("k{n}")});
+        server.post("/api/workflow-runs", &body).0
+    };
+    assert!((0..400).any(|n| ask(n) == 503), "the disk was never full");
+    let id = server.id().to_string();
+    let more = Command::new("prlimit")
+        .args(["--pid", &id, "--fsize=unlimited"])
+        .status();
+    assert!(more.unwrap().success());
+    let begun = Instant::now();
+    while ask(1_000) != 202 {
+        assert!(begun.elapsed() < Duration::from_secs(10), "it stays refused");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let run = enqueue(&server, &json!("small"), "after");
+    server.until(&run, |status| status == "succeeded");
+    server.kill();
+    ground.open(&[]).await.check(&run).await;
 }
 
 /// What was accepted before the disk was full is there and ends well once there is room; what

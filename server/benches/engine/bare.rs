@@ -68,6 +68,8 @@ impl Bare {
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
             .statement_cache_capacity(512)
+            .pragma("cache_size", "-16384")
+            .pragma("wal_autocheckpoint", "4096")
             .disable_statement_logging();
         Self::Sqlite(options.connect().await.unwrap(), BTreeMap::new())
     }

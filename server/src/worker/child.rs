@@ -43,7 +43,7 @@ impl Drive {
                 crash::at(CrashPoint::BeforeChildStart);
                 match self.engine.start_child(folded, &asked).await? {
                     Reached::Begun(begun) => *begun,
-                    // It is going on here for an older claim of ours; the next look finds it.
+                    // A start finds no child that goes on: only an observation does.
                     Reached::Running(_) => return Ok(Next::HandBack),
                     Reached::Settled(child_id, result) => {
                         crash::at(CrashPoint::AfterChildEnd);
@@ -79,6 +79,7 @@ impl Drive {
         ended: Option<(ChildResult, Option<ChildSettlement>)>,
     ) -> Result<Next, EngineError> {
         let (result, settle) = ended.map_or((None, None), |(result, end)| (Some(result), end));
+        let ended = result.clone();
         let accepted = Command::ChildAccepted {
             node_id: start.node_id,
             attempt: start.attempt,
@@ -87,11 +88,30 @@ impl Drive {
         };
         let unsettled = settle.clone();
         let done = self.decide_with(folded, accepted, settle).await;
-        if let (Err(EngineError::Store(StoreError::Stale)), Some(end)) = (&done, unsettled) {
-            // Somebody else's decision came between; what the child did stays true.
-            self.engine.store.settle_child(end).await?;
-        }
+        self.keep_end(&done, unsettled, ended).await?;
         done
+    }
+
+    /// A child that answered at once ended, whatever became of the commit that was to say so:
+    /// somebody else's decision came between, the lease was lost, or the database was away.
+    async fn keep_end(
+        &self,
+        done: &Result<Next, EngineError>,
+        settle: Option<ChildSettlement>,
+        result: Option<ChildResult>,
+    ) -> Result<(), EngineError> {
+        let (Err(error), Some(settlement), Some(result)) = (done, settle, result) else {
+            return Ok(());
+        };
+        match error {
+            // The next look, right here, must find it.
+            EngineError::Store(StoreError::Stale) => {
+                self.engine.store.settle_child(settlement).await?;
+            }
+            EngineError::Store(_) => self.engine.keep_end(settlement, result),
+            _ => {}
+        }
+        Ok(())
     }
 
     async fn refused(
@@ -177,6 +197,7 @@ impl Drive {
         result: ChildResult,
         settle: Option<ChildSettlement>,
     ) -> Result<Next, EngineError> {
+        let ended = Some(result.clone());
         let settled = Command::ChildSettled {
             node_id: observe.node_id,
             attempt: observe.attempt,
@@ -184,9 +205,7 @@ impl Drive {
         };
         let unsettled = settle.clone();
         let done = self.decide_with(folded, settled, settle).await;
-        if let (Err(EngineError::Store(StoreError::Stale)), Some(end)) = (&done, unsettled) {
-            self.engine.store.settle_child(end).await?;
-        }
+        self.keep_end(&done, unsettled, ended).await?;
         done
     }
 

@@ -33,6 +33,7 @@ pub(super) struct Found {
 pub(super) struct Claiming {
     run: Run,
     aside: Aside,
+    until: Option<Instant>,
 }
 
 impl Found {
@@ -69,21 +70,27 @@ impl Found {
         Claiming {
             run,
             aside: Arc::clone(&self.aside),
+            until: None,
         }
     }
 }
 
 impl Claiming {
-    /// Nothing is done with it here any more. A run that cannot be claimed is left alone for as
-    /// long as a lease lasts, so that a fault of ours is not tried again in a hurry.
-    pub(super) fn done(self, faulty: bool, lease: Millis) {
+    /// The run cannot be claimed: it is left alone for as long as a lease lasts, so that a
+    /// fault of ours is not tried again in a hurry.
+    pub(super) fn is_faulty(&mut self, lease: Millis) {
+        self.until = Instant::now().checked_add(Duration::from_millis(lease.0));
+    }
+}
+
+/// Nothing is done with it here any more, however the task that did it ended.
+impl Drop for Claiming {
+    fn drop(&mut self) {
         let mut aside = lock(&self.aside);
-        if faulty {
-            let until = Instant::now().checked_add(Duration::from_millis(lease.0));
-            aside.insert(self.run, until);
-        } else {
-            aside.remove(&self.run);
-        }
+        match self.until {
+            Some(until) => aside.insert(self.run.clone(), Some(until)),
+            None => aside.remove(&self.run),
+        };
     }
 }
 

@@ -19,6 +19,9 @@ use crate::engine::Engine;
 use drive::{Claimed, Drive};
 use found::Found;
 
+/// The shortest pause before work is looked for again.
+const SOON: Duration = Duration::from_millis(20);
+
 /// How workers work.
 #[derive(Debug, Clone)]
 pub struct WorkerSettings {
@@ -90,6 +93,7 @@ async fn claim_on(
     mut stopping: watch::Receiver<bool>,
 ) {
     let mut found = Found::default();
+    let mut hurry = SOON;
     loop {
         let permit = tokio::select! {
             permit = Arc::clone(&busy).acquire_owned() => permit,
@@ -101,10 +105,13 @@ async fn claim_on(
         }
         let Some(due) = found.next(&engine).await else {
             drop(permit);
-            rest(&engine, &settings, &mut stopping).await;
+            rest(&engine, &settings, hurry, &mut stopping).await;
+            // What stays due and is not to be had is asked about less and less often.
+            hurry = (hurry * 2).min(settings.poll);
             continue;
         };
-        let claiming = found.claiming(&due);
+        hurry = SOON;
+        let mut claiming = found.claiming(&due);
         let (engine, settings) = (Arc::clone(&engine), settings.clone());
         let stopping = stopping.clone();
         tokio::spawn(async move {
@@ -112,14 +119,14 @@ async fn claim_on(
                 Claimed::Held(held) => {
                     let (drive, folded, ear) = *held;
                     let again = drive.run(folded, ear).await;
-                    claiming.done(false, settings.lease);
+                    drop(claiming);
                     if again {
                         // It may be due sooner than the next look.
                         engine.work.notify_one();
                     }
                 }
-                Claimed::Faulty => claiming.done(true, settings.lease),
-                Claimed::Over | Claimed::Lost => claiming.done(false, settings.lease),
+                Claimed::Faulty => claiming.is_faulty(settings.lease),
+                Claimed::Over | Claimed::Lost => {}
             }
             drop(permit);
         });
@@ -127,13 +134,18 @@ async fn claim_on(
 }
 
 /// Waits until there may be work.
-async fn rest(engine: &Engine, settings: &WorkerSettings, stopping: &mut watch::Receiver<bool>) {
+async fn rest(
+    engine: &Engine,
+    settings: &WorkerSettings,
+    hurry: Duration,
+    stopping: &mut watch::Receiver<bool>,
+) {
     let due = match engine.store.next_due().await {
         Ok(Some(due)) => Duration::from_millis(due.since(engine.clock.now()).0),
         Ok(None) | Err(_) => settings.poll,
     };
     // A run that is due and was not claimed is held by somebody: not asked about in a hurry.
-    let pause = due.clamp(Duration::from_millis(20), settings.poll);
+    let pause = due.max(hurry).min(settings.poll);
     tokio::select! {
         () = engine.work.notified() => {}
         () = tokio::time::sleep(pause) => {}

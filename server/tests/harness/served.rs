@@ -115,8 +115,12 @@ impl Served {
     }
 
     /// Sends a signal, by its name without `SIG`.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.lock().unwrap().id()
+    }
+
     pub(crate) fn signal(&self, name: &str) {
-        let id = self.process.lock().unwrap().id().to_string();
+        let id = self.id().to_string();
         let sent = Command::new("kill")
             .args([&format!("-{name}"), &id])
             .status();

@@ -165,6 +165,14 @@ impl Engine {
     ) -> Done {
         let left = Duration::from_millis(owned.deadline_at.since(self.clock.now()).0);
         let cooperative = work.is_cooperative();
+        if cooperative && *stopped.borrow() {
+            // Taken over to be stopped: it does not begin again.
+            return Done {
+                outcome: ChildOutcome::Cancelled,
+                usage: None,
+                cost: None,
+            };
+        }
         // A task of its own, so that a panic of a module stays there.
         let mut working = tokio::spawn(work.run());
         let asked = async {
@@ -210,14 +218,25 @@ impl Engine {
     /// Makes an end durable, once (W8). While the database does not take it, it is kept: it may
     /// have been paid for.
     async fn settle(&self, owned: &Owned, done: Done) -> Ended {
-        let (result, child_id) = (done.result(), &owned.child_id);
-        let settlement = match self.settlement(owned, &result) {
-            Ok(settlement) => settlement,
+        let result = done.result();
+        match self.settlement(owned, &result) {
+            Ok(settlement) => self.store_end(settlement, result).await,
             Err(error) => {
-                tracing::error!(%error, %child_id, "a child's end is not stored");
-                return Ended::Lost;
+                tracing::error!(%error, child_id = %owned.child_id, "a child's end is not stored");
+                Ended::Lost
             }
-        };
+        }
+    }
+
+    /// Makes the end of a child durable that answered at once and whose commit failed, for as
+    /// long as it takes: whoever looks for it next finds it, and does not execute it again.
+    pub(crate) fn keep_end(self: &Arc<Self>, settlement: ChildSettlement, result: ChildResult) {
+        let engine = Arc::clone(self);
+        tokio::spawn(async move { engine.store_end(settlement, result).await });
+    }
+
+    async fn store_end(&self, settlement: ChildSettlement, result: ChildResult) -> Ended {
+        let child_id = settlement.child_id.clone();
         let mut pause = PAUSE.0;
         loop {
             match self.store.settle_child(settlement.clone()).await {

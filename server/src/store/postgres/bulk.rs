@@ -38,7 +38,7 @@ pub(super) async fn write(
     now: Instant,
 ) -> Result<Vec<Verdict>, StoreError> {
     let found = lock_runs(&mut *c, batch).await?;
-    let moved = move_runs(&mut *c, batch).await?;
+    let moved = move_runs(&mut *c, batch, &found).await?;
     let made = insert_runs(&mut *c, batch).await?;
     let stands = |t: &Transition| {
         let (tenant, run) = place(t);
@@ -188,10 +188,15 @@ fn guard_cells(transition: &Transition, guard: &Guard) -> [Cell; 11] {
 async fn move_runs(
     c: &mut PgConnection,
     batch: &[&Transition],
+    locked: &HashMap<(String, String), Lease>,
 ) -> Result<HashSet<(String, String)>, StoreError> {
     let mut cells = Vec::new();
     for transition in batch {
-        if let Begins::Stored(guard) = &transition.begins {
+        let (tenant, run) = place(transition);
+        // A claim that was skipped would wait here for the one who has the run.
+        if let Begins::Stored(guard) = &transition.begins
+            && locked.contains_key(&(tenant.to_owned(), run.to_owned()))
+        {
             cells.extend(guard_cells(transition, guard));
             cells.extend(transition.projected.iter().cloned());
         }

@@ -7,7 +7,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use sqlx::{Connection, SqliteConnection, Transaction};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection, SqliteConnection, Transaction};
 use tokio::sync::{mpsc, oneshot};
 
 use sluicegate_core::time::Instant;
@@ -58,10 +59,18 @@ pub(super) struct Committer {
 
 impl Committer {
     /// Starts the task; it ends with the last door, after the last waiting transition.
-    pub(super) fn start(connection: SqliteConnection, clock: Clock) -> Self {
+    pub(super) fn start(
+        connection: SqliteConnection,
+        options: SqliteConnectOptions,
+        clock: Clock,
+    ) -> Self {
         let (jobs, queue) = mpsc::channel(WAITING);
         let committed = Arc::default();
-        tokio::spawn(run(connection, clock, queue, Arc::clone(&committed)));
+        let link = Link {
+            connection: Some(connection),
+            options,
+        };
+        tokio::spawn(run(link, clock, queue, Arc::clone(&committed)));
         Self { jobs, committed }
     }
 
@@ -70,8 +79,8 @@ impl Committer {
         self.committed.load(Ordering::Relaxed)
     }
 
-    /// Writes a decision. Once this returns `Ok`, it is durable; after an error nothing of
-    /// it is.
+    /// Writes a decision. Once this returns `Ok`, it is durable. After
+    /// [`StoreError::Database`] nobody knows whether it is: load and decide again.
     pub(super) async fn decide(&self, transition: Transition) -> Result<Stood, StoreError> {
         let (tell, told) = oneshot::channel();
         self.send(Job::Decision(Box::new(transition), tell)).await?;
@@ -82,7 +91,7 @@ impl Committer {
         self.jobs.send(job).await.map_err(|_| gone())
     }
 
-    /// Carries a transition out. Once this returns `Ok`, it is durable; after an error
+    /// Carries a transition out. Once this returns `Ok`, it is durable; after a refusal
     /// nothing of it is.
     pub(super) async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
     where
@@ -108,8 +117,32 @@ fn gone() -> StoreError {
     StoreError::Database("the writer has stopped".to_owned())
 }
 
+/// The writer's connection. One whose transaction failed is not used again: a full disk has
+/// SQLite take the transaction back by itself, and nobody knows where the connection stands.
+struct Link {
+    connection: Option<SqliteConnection>,
+    options: SqliteConnectOptions,
+}
+
+impl Link {
+    async fn write(
+        &mut self,
+        now: Instant,
+        jobs: Vec<Job>,
+        answers: &mut Vec<Answer>,
+    ) -> Result<(), StoreError> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.options.connect().await.map_err(fault)?,
+        };
+        transact(&mut connection, now, jobs, answers).await?;
+        self.connection = Some(connection);
+        Ok(())
+    }
+}
+
 async fn run(
-    mut connection: SqliteConnection,
+    mut link: Link,
     clock: Clock,
     mut queue: mpsc::Receiver<Job>,
     committed: Arc<AtomicU64>,
@@ -118,9 +151,7 @@ async fn run(
     while queue.recv_many(&mut jobs, GATHERED).await > 0 {
         let mut answers = Vec::with_capacity(jobs.len());
         let jobs = std::mem::take(&mut jobs);
-        let failed = transact(&mut connection, clock.now(), jobs, &mut answers)
-            .await
-            .err();
+        let failed = link.write(clock.now(), jobs, &mut answers).await.err();
         match &failed {
             None => committed.fetch_add(1, Ordering::Relaxed),
             Some(error) => {
@@ -133,7 +164,9 @@ async fn run(
             answer(failed.clone());
         }
     }
-    if let Err(error) = connection.close().await {
+    if let Some(connection) = link.connection
+        && let Err(error) = connection.close().await
+    {
         tracing::warn!(%error, "the database was not closed cleanly");
     }
 }
@@ -199,8 +232,9 @@ fn answer<T: Send + 'static>(
     Box::new(move |failed| {
         // A caller that went away needs no answer.
         let _ = tell.send(match failed {
-            Some(error) if result.is_ok() => Err(error),
-            _ => result,
+            // Even a refusal may have seen what was taken back.
+            Some(error) => Err(error),
+            None => result,
         });
     })
 }
