@@ -130,7 +130,10 @@ async fn a_server_writes_again_once_its_disk_has_room() {
     assert!(more.unwrap().success());
     let begun = Instant::now();
     while ask(1_000) != 202 {
-        assert!(begun.elapsed() < Duration::from_secs(10), "it stays refused");
+        assert!(
+            begun.elapsed() < Duration::from_secs(10),
+            "it stays refused"
+        );
         std::thread::sleep(Duration::from_millis(50));
     }
     let run = enqueue(&server, &json!("small"), "after");

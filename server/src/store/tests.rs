@@ -35,7 +35,8 @@ fn every_statement_names_the_tenant() {
     let mut statements = 0;
     for file in files {
         let path = file.unwrap().path();
-        if path.ends_with("tests.rs") {
+        // A folder holds what tests one file.
+        if path.is_dir() || path.ends_with("tests.rs") {
             continue;
         }
         let text = std::fs::read_to_string(&path).unwrap().replace("\\\"", "'");
