@@ -27,7 +27,7 @@ pub(super) struct Transition {
     pub(super) tenant: TenantId,
     pub(super) run_id: RunId,
     pub(super) begins: Begins,
-    /// The columns of [`RUNS`] from [`PROJECTED`] on.
+    /// The columns of [`RUNS`](super::table::RUNS) from [`PROJECTED`](super::table::PROJECTED) on.
     pub(super) projected: Vec<Cell>,
     pub(super) ended: bool,
     /// When a claim may find it once nobody holds it.
@@ -44,7 +44,7 @@ pub(super) struct Transition {
 pub(super) enum Begins {
     /// A stored run, as the guard says.
     Stored(Guard),
-    /// A run that is new: the columns of [`RUNS`] before [`PROJECTED`].
+    /// A run that is new: the columns of [`RUNS`](super::table::RUNS) before [`PROJECTED`](super::table::PROJECTED).
     New {
         invocation: Vec<Cell>,
         /// The key, and the revision that must still be the published one (N2, N3); a
@@ -274,7 +274,7 @@ pub(super) fn projected_rows(
     Ok(cells)
 }
 
-/// What events project of a run: the columns of [`RUNS`] from [`PROJECTED`] on.
+/// What events project of a run: the columns of [`RUNS`](super::table::RUNS) from [`PROJECTED`](super::table::PROJECTED) on.
 pub(super) fn projected(row: &RunRow) -> Result<Vec<Cell>, StoreError> {
     let (usage, cost, failure) = (&row.usage, &row.cost, row.failure.as_ref());
     Ok(vec![

@@ -39,7 +39,7 @@ impl Cell {
 }
 
 /// The tables of rows, in the order in which they are written; the place of a table here is
-/// its place in [`Transition::rows`].
+/// its place in [`Transition::rows`](super::flat::Transition::rows).
 pub(super) const TABLES: [Table; 6] = [
     Table {
         name: "workflow_run_documents",
