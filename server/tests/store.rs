@@ -353,7 +353,73 @@ async fn both_databases_have_the_same_tables_columns_and_indexes() {
     assert_eq!(sqlite.len(), postgres.len(), "{postgres:#?}");
 }
 
+/// The answer of the database itself to a statement behind the store's back.
+async fn asked(ground: &Ground, sql: String) -> Result<(), sqlx::Error> {
+    let sql = sqlx::AssertSqlSafe(sql);
+    match ground.url() {
+        None => {
+            let mut raw = harness::raw::open(ground.folder()).await;
+            sqlx::raw_sql(sql).execute(&mut raw).await.map(drop)
+        }
+        Some(url) => {
+            let options: PgConnectOptions = url.parse().unwrap();
+            let mut raw = options.connect().await.unwrap();
+            sqlx::raw_sql(sql).execute(&mut raw).await.map(drop)
+        }
+    }
+}
+
+/// Seed A "Persistence outline": an execution row never carries a preview, an evidence row never
+/// an encrypted value, whoever writes it.
+async fn the_database_keeps_encrypted_values_and_evidence_apart(ground: Ground) {
+    store(&ground).await;
+    let bytes = match ground.url() {
+        None => "x'00'",
+        Some(_) => "'\\x00'",
+    };
+    let row = async |kind: &str, state: &str, preview: &str, key_id: &str, bytes: &str| {
+        let sql = format!(
+            "insert into workflow_payloads
+                 (tenant_id, run_id, payload_id, kind, schema_id, byte_size, state, preview,
+                  key_id, bytes, created_at)
+             values ('default', 'r', 'p', '{kind}', 'std.any', 1, {state}, {preview}, {key_id},
+                     {bytes}, 0)"
+        );
+        asked(&ground, sql).await
+    };
+    let (shown, sealed) = ("'available'", "'k'");
+    assert!(
+        row("execution", "null", "'1'", sealed, bytes)
+            .await
+            .is_err()
+    );
+    assert!(
+        row("execution", shown, "null", sealed, bytes)
+            .await
+            .is_err()
+    );
+    assert!(
+        row("execution", "null", "null", "null", "null")
+            .await
+            .is_err()
+    );
+    assert!(row("result", "null", "'1'", sealed, bytes).await.is_err());
+    assert!(row("evidence", shown, "'1'", sealed, bytes).await.is_err());
+    assert!(row("evidence", shown, "'1'", "null", bytes).await.is_err());
+    assert!(
+        row("evidence", "null", "'1'", "null", "null")
+            .await
+            .is_err()
+    );
+    assert!(row("preview", shown, "'1'", "null", "null").await.is_err());
+    row("execution", "null", "null", sealed, bytes)
+        .await
+        .unwrap();
+    row("evidence", shown, "'1'", "null", "null").await.unwrap();
+}
+
 on_both! {
+    the_database_keeps_encrypted_values_and_evidence_apart,
     a_failure_with_u_0000_in_its_words_ends_a_run_all_the_same,
     drafts_are_saved_with_the_version_that_was_seen,
     a_draft_equal_to_the_live_revision_makes_no_new_one,
